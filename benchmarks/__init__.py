@@ -1,0 +1,1 @@
+"""Measurements: each prints figures or ratios taken in one run."""

@@ -1,0 +1,111 @@
+"""Optimise every model of a zoo: python -m benchmarks.zoo PATH [--only NAME ...] [-- ARGS ...]
+
+PATH holds `*.onnx` files, or an `index.json` with packed models and the `slim.py` that unpacks
+them. ARGS go to `relayout optimize`. One line a model, totals last; the exit code says whether all
+of them were read, optimised, verified and written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+PORTABLE = ("given", "ort_basic", "ort_ext", "onnxsim", "onnxslim", "onnxoptimizer", "onnxscript")
+
+
+@dataclass(frozen=True)
+class Entry:
+    name: str
+    file: Path
+    row: dict[str, Any]
+
+    def arguments(self) -> list[str]:
+        """The shapes an index gives to the inputs."""
+        feeds = self.row.get("feeds", {})
+        return [
+            argument
+            for name, (_, shape) in feeds.items()
+            for argument in ("--shape", f"{name}={','.join(map(str, shape))}")
+        ]
+
+
+def entries(folder: Path, only: list[str], scratch: Path) -> Iterator[Entry]:
+    index = folder / "index.json"
+    rows = json.loads(index.read_text()) if index.exists() else []
+    by_name = {row["name"]: row for row in rows}
+    names = sorted(by_name) or sorted(file.stem for file in folder.glob("*.onnx"))
+    for name in names:
+        if only and name not in only:
+            continue
+        file = folder / f"{name}.onnx"
+        if not file.exists():
+            file = scratch / f"{name}.onnx"
+            unpack = [sys.executable, str(folder / "slim.py"), "unpack", str(scratch), name]
+            subprocess.run(unpack, check=True, capture_output=True)
+        yield Entry(name, file, by_name.get(name, {}))
+        if file.parent == scratch:
+            file.unlink()
+
+
+def optimise(entry: Entry, rest: list[str], scratch: Path) -> dict[str, Any]:
+    """What the command line says about one model."""
+    output = scratch / "out.onnx"
+    command = [sys.executable, "-m", "relayout", "optimize", str(entry.file), "-o", str(output)]
+    start = time.perf_counter()
+    done = subprocess.run(
+        [*command, "--json", *entry.arguments(), *rest], capture_output=True, text=True, check=False
+    )
+    seconds = time.perf_counter() - start
+    written = output.exists()
+    output.unlink(missing_ok=True)
+    record = json.loads(done.stdout) if done.stdout else {"verdict": done.stderr.strip()[-300:]}
+    return {**record, "code": done.returncode, "seconds": seconds, "written": written}
+
+
+def best_peer(row: dict[str, Any]) -> int:
+    """The fewest Transposes that any tool with portable output leaves, if the index says."""
+    left = row.get("transposes_left") or {}
+    return min((left[tool] for tool in PORTABLE if left.get(tool) is not None), default=1 << 30)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("path", type=Path)
+    parser.add_argument("--only", nargs="*", default=[])
+    own, rest = sys.argv[1:], []
+    if "--" in own:
+        own, rest = own[: own.index("--")], own[own.index("--") + 1 :]
+    options = parser.parse_args(own)
+    total: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as scratch:
+        for entry in entries(options.path, options.only, Path(scratch)):
+            record = optimise(entry, rest, Path(scratch))
+            before = record.get("before", {}).get("transposes", 0)
+            after = record.get("after", {}).get("transposes", 0)
+            good = record["code"] == 0 and record["written"]
+            total.update(models=1, good=good, before=before, after=after)
+            total.update(changed=bool(record.get("changed")), exact="exact" in record["verdict"])
+            best = best_peer(entry.row)
+            total.update(peers=min(best, before), behind=after > best)
+            notices = "; ".join(record.get("notices", []))
+            print(
+                f"{entry.name}: {before} -> {after}{f', BEHIND {best}' if after > best else ''}, "
+                f"{record['verdict']}, "
+                f"{record['seconds']:.1f} s{'; ' + notices if notices else ''}",
+                flush=True,
+            )
+    print(dict(total))
+    return 0 if total["good"] == total["models"] else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Which order each tensor is stored in: the problem, its exact solution, and its proof."""

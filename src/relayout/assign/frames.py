@@ -1,0 +1,127 @@
+"""Transposes dissolved: values that differ only by an order are one stored tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import onnx_ir as ir
+
+from relayout.graph.measure import bytes_of
+from relayout.graph.read import Shape, is_op, perm_of, rank_of, shape_of
+from relayout.layout.permutation import Permutation
+
+ORDERS_PER_TENSOR = 12
+"""More candidate orders of one tensor than this are not looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A value as a Transpose of the tensor that is stored."""
+
+    tensor: ir.Value
+    view: Permutation | None
+    """None where the rank is unknown, so that only the given order exists."""
+
+    def stored(self, order: Permutation | None) -> Permutation | None:
+        """The order of the tensor when the value is wanted in `order` (None: as given)."""
+        if self.view is None:
+            return None
+        return self.view if order is None else self.view.then(order)
+
+    def seen(self, stored: Permutation) -> Permutation | None:
+        """The order of the value when the tensor is in `stored`."""
+        return None if self.view is None else self.view.inverse().then(stored)
+
+
+@dataclass(slots=True)
+class Frames:
+    """Finds the tensor behind every value of a graph."""
+
+    graph: ir.Graph
+    _known: dict[ir.Value, Frame] = field(default_factory=dict)
+
+    def of(self, value: ir.Value) -> Frame:
+        chain = []
+        while value not in self._known:
+            source = self._source(value)
+            if source is None:
+                rank = rank_of(value)
+                view = None if rank is None else Permutation.identity(rank)
+                self._known[value] = Frame(value, view)
+                break
+            chain.append((value, source[1]))
+            value = source[0]
+        frame = self._known[value]
+        for reader, order in reversed(chain):
+            view = order if frame.view is None else frame.view.then(order)
+            frame = Frame(frame.tensor, view)
+            self._known[reader] = frame
+        return frame
+
+    def _source(self, value: ir.Value) -> tuple[ir.Value, Permutation] | None:
+        node = value.producer()
+        if node is None or node.graph is not self.graph or not is_op(node, "Transpose"):
+            return None
+        order, source = perm_of(node), node.inputs[0]
+        if order is None or source is None or rank_of(source) not in {None, order.rank}:
+            return None
+        if rank_of(source) is None and source.producer() is None:
+            return None
+        return source, order
+
+
+@dataclass(slots=True)
+class Tensor:
+    """A stored tensor and the orders it may be stored or wanted in; the first is the given one.
+
+    Two orders that differ only in where axes of length 1 stand are the same: no data moves between
+    them.
+    """
+
+    value: ir.Value
+    rank: int | None
+    shape: Shape | None
+    orders: list[Permutation | None] = field(default_factory=list)
+    _places: dict[tuple[int, ...], int] = field(default_factory=dict)
+    full: bool = False
+    """Whether an order was left out because there were too many."""
+
+    @classmethod
+    def of(cls, value: ir.Value, rank: int | None) -> Tensor:
+        tensor = cls(value, rank, shape_of(value))
+        given = None if rank is None else Permutation.identity(rank)
+        tensor.orders.append(given)
+        if given is not None:
+            tensor._places[tensor._key(given)] = 0
+        return tensor
+
+    def place(self, order: Permutation | None) -> int | None:
+        """Where an order stands among the candidates."""
+        if order is None:
+            return 0
+        return self._places.get(self._key(order))
+
+    def add(self, order: Permutation, *, is_given: bool) -> bool:
+        """Make an order a candidate if there is room; whether it is one now.
+
+        There is always room for an order in which the given model has the tensor.
+        """
+        key = self._key(order)
+        if key in self._places:
+            return True
+        if len(self.orders) >= ORDERS_PER_TENSOR and not is_given:
+            self.full = True
+            return False
+        self._places[key] = len(self.orders)
+        self.orders.append(order)
+        return True
+
+    def bytes_moved(self, dims: Mapping[str, int]) -> int:
+        """What one copy reads and writes."""
+        return 2 * bytes_of(self.value, dims)
+
+    def _key(self, order: Permutation) -> tuple[int, ...]:
+        if self.shape is None:
+            return order.axes
+        return tuple(axis for axis in order if self.shape[axis] != 1)

@@ -1,0 +1,1 @@
+"""Strategies: each takes a layout problem and answers with an assignment."""

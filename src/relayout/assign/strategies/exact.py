@@ -1,0 +1,87 @@
+"""The exact strategy: components, each by the simplest method that proves its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import monotonic
+
+from relayout.assign.assignment import Assignment
+from relayout.assign.component import Component, Decided, Persistent
+from relayout.assign.problem import LayoutProblem, evaluate
+from relayout.assign.reduction import as_problem
+from relayout.assign.strategies.branch import solve_by_branching
+from relayout.assign.strategies.components import split
+from relayout.assign.strategies.fixed import solve_fixed
+from relayout.assign.strategies.gauge import Gauge, gauge
+from relayout.assign.strategies.persistency import persistent
+from relayout.assign.strategies.two_orders import solve_two_orders
+
+
+def solve(problem: LayoutProblem, budget_seconds: float = 10.0) -> Assignment:
+    """A choice of least cost with its proof; after the budget the best found, with its gap."""
+    deadline = monotonic() + budget_seconds
+    parts = _decide(split(problem), deadline, _fix_and_search)
+    choice = _choice(problem, parts)
+    cost, bound = sum(part.cost for part in parts), sum(part.bound for part in parts)
+    if evaluate(problem, choice) != cost:
+        raise ArithmeticError("the components do not add up to the problem")
+    return Assignment(choice, cost, bound, tuple(parts), _notes(parts, budget_seconds))
+
+
+def _decide(
+    components: list[Component], deadline: float, decide_hard: Callable[[Component, float], Decided]
+) -> list[Decided]:
+    """The components in the order given, those of two labels all at once."""
+    decided: dict[int, Decided] = {}
+    cuts: list[tuple[int, Component, Gauge]] = []
+    hard: list[tuple[int, Component]] = []
+    for index, component in enumerate(components):
+        if all(len(member.options) == 1 for member in component.members):
+            decided[index] = solve_fixed(component)
+            continue
+        labels = gauge(component)
+        if labels is None:
+            hard.append((index, component))
+        else:
+            cuts.append((index, component, labels))
+    answers = solve_two_orders([(component, labels) for _, component, labels in cuts])
+    decided.update(zip((index for index, *_ in cuts), answers, strict=True))
+    for count, (index, component) in enumerate(sorted(hard, key=_weight)):
+        share = (deadline - monotonic()) / (len(hard) - count)
+        decided[index] = decide_hard(component, monotonic() + share)
+    return [decided[index] for index in range(len(components))]
+
+
+def _fix_and_search(component: Component, deadline: float) -> Decided:
+    """A component of more than two labels: fix what can be fixed, then search what is left."""
+    steps, allowed = persistent(component, deadline)
+    if not steps:
+        return solve_by_branching(component, deadline)
+    rest = as_problem(component, allowed)
+    parts = _decide(split(rest), deadline, solve_by_branching)
+    variants = _choice(rest, parts)
+    chosen = tuple(options[v] for options, v in zip(allowed, variants, strict=True))
+    cost, bound = sum(part.cost for part in parts), sum(part.bound for part in parts)
+    proof = Persistent(tuple(steps), tuple(parts))
+    return Decided(component, chosen, cost, bound, "persistent", proof)
+
+
+def _choice(problem: LayoutProblem, parts: list[Decided]) -> tuple[int, ...]:
+    """The variant of each operator that its home component chose."""
+    choice = [0] * len(problem.operators)
+    for part in parts:
+        for member, option in zip(part.component.members, part.chosen, strict=True):
+            if member.home:
+                choice[member.operator] = member.options[option].variant
+    return tuple(choice)
+
+
+def _weight(case: tuple[int, Component]) -> int:
+    return len(case[1].members)
+
+
+def _notes(parts: list[Decided], budget_seconds: float) -> tuple[str, ...]:
+    open_ = sum(part.bound < part.cost for part in parts)
+    if not open_:
+        return ()
+    return (f"{open_} of {len(parts)} components not proved least within {budget_seconds:g} s",)

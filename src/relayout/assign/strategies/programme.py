@@ -1,0 +1,134 @@
+"""A linear programme with integer costs, whose dual is found to any precision.
+
+The solver computes in floating point, so one answer is exact to some ten digits only. But any
+dual answer restates the costs as what they still exceed it by, without changing the question;
+where these remainders are small, the solver sees their digits, and answers with a correction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import linprog
+from scipy.sparse import csr_array, eye_array, hstack, vstack
+
+UNITS = 720720
+"""Dual amounts are integers in units of one over this: vertices have small denominators."""
+_WIDTH = 2.0**20
+"""The largest cost the solver is given."""
+
+Floats = npt.NDArray[np.float64]
+Exact = npt.NDArray[np.object_]
+
+
+class Dual(NamedTuple):
+    """Amounts for the rows that say "at most 0", never negative, and for those that say equal."""
+
+    at_most: Exact
+    equal: Exact
+
+
+class _Rows:
+    def __init__(self) -> None:
+        self.count = 0
+        self.rows: list[int] = []
+        self.columns: list[int] = []
+        self.entries: list[int] = []
+
+    def add(self, plus: Sequence[int], minus: Sequence[int]) -> int:
+        self.rows += [self.count] * (len(plus) + len(minus))
+        self.columns += [*plus, *minus]
+        self.entries += [1] * len(plus) + [-1] * len(minus)
+        self.count += 1
+        return self.count - 1
+
+    def matrix(self, width: int) -> csr_array:
+        return csr_array(
+            (np.array(self.entries, dtype=np.float64), (self.rows, self.columns)),
+            shape=(self.count, width),
+        )
+
+    def weigh(self, amounts: Exact, width: int) -> Exact:
+        """The sum of all rows, each times its amount."""
+        total = np.zeros(width, dtype=object)
+        entries = np.array(self.entries, dtype=object)
+        np.add.at(total, self.columns, entries * amounts[self.rows])
+        return total
+
+
+class Programme:
+    """Columns from 0 to an upper limit, rows of ones and minus ones, the least total cost."""
+
+    def __init__(self) -> None:
+        self.costs: list[int] = []
+        self._at_most = _Rows()
+        self._equal = _Rows()
+        self._right: list[float] = []
+
+    def column(self, cost: int) -> int:
+        self.costs.append(cost)
+        return len(self.costs) - 1
+
+    def at_most(self, plus: Sequence[int], minus: Sequence[int]) -> int:
+        """The columns `plus` exceed the columns `minus` by at most 0; gives the row's number."""
+        return self._at_most.add(plus, minus)
+
+    def equal(self, plus: Sequence[int], minus: Sequence[int], right: int = 0) -> int:
+        """The columns `plus` exceed the columns `minus` by exactly this; gives the row's number."""
+        self._right.append(right)
+        return self._equal.add(plus, minus)
+
+    def nothing(self) -> Dual:
+        """The dual answer that proves nothing yet."""
+        zeros = [np.zeros(rows.count, dtype=object) for rows in (self._at_most, self._equal)]
+        return Dual(*zeros)
+
+    def improve(
+        self, dual: Dual, upper: Floats, gap: int, seconds: float
+    ) -> tuple[Floats, Dual] | None:
+        """The columns, and a dual answer better by up to this gap; None if time runs out."""
+        if seconds <= 0:
+            return None
+        costs, unit = self._remainders(dual, upper, gap)
+        slacks = eye_array(self._at_most.count)
+        above = hstack([self._at_most.matrix(len(self.costs)), slacks])
+        below = self._equal.matrix(len(costs))
+        answer = linprog(
+            costs,
+            A_eq=vstack([above, below], format="csr"),
+            b_eq=np.concatenate([np.zeros(self._at_most.count), self._right]),
+            bounds=np.column_stack([np.zeros(len(costs)), _padded(upper, len(costs))]),
+            method="highs",
+            options={"time_limit": seconds},
+        )
+        if answer.status != 0:
+            return None
+        found = [round(amount) for amount in (answer.eqlin.marginals * float(unit)).tolist()]
+        change = np.array(found, dtype=object)
+        kept = np.maximum(dual.at_most - change[: self._at_most.count], 0)
+        return answer.x[: len(self.costs)], Dual(kept, dual.equal + change[self._at_most.count :])
+
+    def _remainders(self, dual: Dual, upper: Floats, gap: int) -> tuple[Floats, int]:
+        """What each column, and each row's slack, still costs, in a unit the solver can see.
+
+        Remainders far above the gap cannot matter, so they need not be told apart.
+        """
+        width = len(self.costs)
+        costs = np.array(self.costs, dtype=object) * UNITS
+        costs += self._at_most.weigh(dual.at_most, width) - self._equal.weigh(dual.equal, width)
+        remainders = np.concatenate([costs, dual.at_most])
+        largest = min(max(map(abs, remainders), default=0), gap * UNITS * 1024)
+        unit = max(1, int(largest / _WIDTH)) if largest > UNITS * _WIDTH else UNITS
+        scaled = np.array([_ratio(each, unit) for each in remainders])
+        return np.where(np.isinf(_padded(upper, len(scaled))), np.maximum(scaled, 0), scaled), unit
+
+
+def _ratio(amount: int, unit: int) -> float:
+    return float(min(max(amount / unit, -_WIDTH), _WIDTH))
+
+
+def _padded(upper: Floats, length: int) -> Floats:
+    return np.concatenate([upper, np.full(length - len(upper), np.inf)])

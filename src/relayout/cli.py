@@ -1,0 +1,244 @@
+"""The command line; the only module that prints.
+
+Exit codes: 0 done (and verified), 1 the verdict is no, 2 bad input or usage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from relayout import __version__
+from relayout.errors import RelayoutError
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+DONE, REFUSED, BAD_INPUT = 0, 1, 2
+
+
+class Parser(argparse.ArgumentParser):
+    """Says in one line what is wrong with a call."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(BAD_INPUT, f"{self.prog}: {message}; see '{self.prog} --help'\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    command: Callable[[argparse.Namespace], int] = options.command
+    try:
+        return command(options)
+    except RelayoutError as error:
+        sys.stderr.write(f"relayout: {error}\n")
+        return BAD_INPUT
+    except BrokenPipeError:
+        return DONE
+    except KeyboardInterrupt:
+        sys.stderr.write("relayout: interrupted\n")
+        return BAD_INPUT
+
+
+def optimize(options: argparse.Namespace) -> int:
+    from relayout import api
+    from relayout.report.text import run_text
+
+    with _progress() as stage:
+        result = api.optimize(
+            options.model,
+            options.output,
+            target=options.target,
+            minimize=options.minimize,
+            budget=options.budget,
+            verify=not options.no_verify,
+            inputs=_numeric_options(options),
+            stage=stage,
+        )
+    record = result.record()
+    _show(options, record.to_json(), run_text(record, every=options.all))
+    return DONE if result.accepted else REFUSED
+
+
+def inspect(options: argparse.Namespace) -> int:
+    from relayout import api
+    from relayout.report.text import model_text
+
+    with _progress() as stage:
+        stage("reading")
+        record = api.inspect(options.model, dims=dict(options.dim))
+    _show(options, record.to_json(), model_text(record, every=options.all))
+    return DONE
+
+
+def check(options: argparse.Namespace) -> int:
+    from relayout import api
+
+    with _progress() as stage:
+        stage("reading")
+        count = api.inspect(options.model).figures.transposes
+    within = count <= options.max_transposes
+    record = {"transposes": count, "max_transposes": options.max_transposes, "ok": within}
+    verdict = "ok" if within else "too many"
+    _show(options, record, [f"{verdict}: {count} Transposes, at most {options.max_transposes}"])
+    return DONE if within else REFUSED
+
+
+def demo(options: argparse.Namespace) -> int:
+    from relayout.demo import tell
+
+    accepted, record, lines = tell(options.output)
+    _show(options, record, lines)
+    return DONE if accepted else REFUSED
+
+
+def _parser() -> Parser:
+    parser = Parser(prog="relayout", description="The layout compiler for ONNX models.")
+    parser.add_argument("--version", action="version", version=f"relayout {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _add_optimize(commands)
+    _add_inspect(commands)
+    _add_check(commands)
+    _add_demo(commands)
+    return parser
+
+
+def _add_optimize(commands: Any) -> None:
+    parser = commands.add_parser(
+        "optimize", help="remove Transposes, verify, write", description=OPTIMIZE_HELP
+    )
+    parser.add_argument("model", metavar="IN.onnx")
+    parser.add_argument("-o", "--output", metavar="OUT.onnx", help="without it nothing is written")
+    parser.add_argument("--target", choices=("onnx", "ort"), default="onnx", help=TARGET_HELP)
+    parser.add_argument("--minimize", choices=("bytes", "count"), default="bytes", help=GOAL_HELP)
+    parser.add_argument("--budget", type=float, default=10.0, metavar="SECONDS", help=BUDGET_HELP)
+    parser.add_argument("--no-verify", action="store_true", help="write without comparing numbers")
+    parser.add_argument(
+        "--tolerance", type=float, help="largest error relative to an output's scale"
+    )
+    _add_shapes(parser)
+    _add_form(parser)
+    parser.set_defaults(command=optimize)
+
+
+def _add_inspect(commands: Any) -> None:
+    parser = commands.add_parser("inspect", help="show a model's Transposes and why they are there")
+    parser.add_argument("model", metavar="IN.onnx")
+    _add_dims(parser)
+    _add_form(parser)
+    parser.set_defaults(command=inspect)
+
+
+def _add_check(commands: Any) -> None:
+    parser = commands.add_parser("check", help="fail if a model has more Transposes than allowed")
+    parser.add_argument("model", metavar="IN.onnx")
+    parser.add_argument("--max-transposes", type=_count, required=True, metavar="N")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(command=check)
+
+
+def _add_demo(commands: Any) -> None:
+    parser = commands.add_parser("demo", help="the whole story on a small model made on the spot")
+    parser.add_argument("-o", "--output", metavar="OUT.onnx", help="keep the optimised model")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(command=demo)
+
+
+def _add_shapes(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--shape",
+        action="append",
+        default=[],
+        type=_shape,
+        metavar="NAME=1,3,224,224",
+        help="the shape of an input, for verifying",
+    )
+    _add_dims(parser)
+
+
+def _add_dims(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--dim",
+        action="append",
+        default=[],
+        type=_dim,
+        metavar="NAME=8",
+        help="the length of a symbolic dimension",
+    )
+
+
+def _add_form(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--all", action="store_true", help="list every Transpose")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+OPTIMIZE_HELP = (
+    "Choose the order in which every tensor is stored so that Transposes cost least; "
+    "compare the numbers of both models; write the result only if they are equal."
+)
+GOAL_HELP = "what to make least: bytes moved by Transposes (default) or their count"
+BUDGET_HELP = "how long to look for the best choice of layouts (default 10)"
+TARGET_HELP = "onnx: standard operators only (default); ort: also those of ONNX Runtime"
+
+
+def _numeric_options(options: argparse.Namespace) -> Any:
+    from relayout.verify.verdict import NumericOptions
+
+    return NumericOptions(
+        dims=dict(options.dim), shapes=dict(options.shape), tolerance=options.tolerance
+    )
+
+
+def _shape(text: str) -> tuple[str, tuple[int, ...]]:
+    name, _, lengths = text.rpartition("=")
+    try:
+        shape = tuple(int(length) for length in lengths.split(",") if length)
+    except ValueError:
+        shape = (-1,)
+    if not name or any(length < 0 for length in shape):
+        raise argparse.ArgumentTypeError(f"'{text}' is not of the form NAME=1,3,224,224")
+    return name, shape
+
+
+def _dim(text: str) -> tuple[str, int]:
+    name, _, length = text.rpartition("=")
+    if not name or not length.isdecimal():
+        raise argparse.ArgumentTypeError(f"'{text}' is not of the form NAME=8")
+    return name, int(length)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"'{text}' is not a count")
+    return int(text)
+
+
+def _show(
+    options: argparse.Namespace, record: dict[str, Any], lines: Iterable[RenderableType]
+) -> None:
+    if options.json:
+        print(json.dumps(record, indent=2))
+        return
+    console = _console()
+    for line in lines:
+        console.print(line, highlight=False)
+
+
+def _console(*, stderr: bool = False) -> Console:
+    from rich.console import Console
+
+    return Console(stderr=stderr, soft_wrap=False)
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str], None]]:
+    """What is being done now, on a terminal's error stream."""
+    with _console(stderr=True).status("starting") as status:
+        yield lambda stage: status.update(f"{stage} ...")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""The only code that reads and edits ONNX."""

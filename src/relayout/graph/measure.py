@@ -1,0 +1,79 @@
+"""How much a model moves data about."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+import onnx_ir as ir
+
+from relayout.graph.read import constant_of, is_op, shape_of
+from relayout.graph.region import Region, regions_of
+
+NOMINAL_LENGTH = 32
+"""What an unknown length counts as: neither nothing nor so much that it hides the known ones."""
+
+
+POINTER_BYTES = 8
+
+
+class Objective(Enum):
+    """What is made least; the other one decides between equals."""
+
+    BYTES = "bytes"
+    COUNT = "count"
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """Counts over all graphs of a model.
+
+    Bytes are read plus written, at the place where a Transpose stands. A length that only the run
+    will tell counts as 32 unless the caller names it.
+    """
+
+    transposes: int
+    bytes_moved: int
+    nodes: int
+
+    def better_than(self, other: Measure, objective: Objective) -> bool:
+        """Whether this one wins by the objective, then by the other figure, then by nodes."""
+        return self._key(objective) < other._key(objective)
+
+    def _key(self, objective: Objective) -> tuple[int, ...]:
+        if objective is Objective.BYTES:
+            return (self.bytes_moved, self.transposes, self.nodes)
+        return (self.transposes, self.bytes_moved, self.nodes)
+
+
+def measure(model: ir.Model, dims: Mapping[str, int] | None = None) -> Measure:
+    transposes = [node for _, node in moving_transposes(model)]
+    moved = sum(2 * bytes_of(node.outputs[0], dims or {}) for node in transposes)
+    return Measure(len(transposes), moved, sum(len(region.graph) for region in regions_of(model)))
+
+
+def moving_transposes(model: ir.Model) -> Iterator[tuple[Region, ir.Node]]:
+    """Every Transpose of a value that is not a constant."""
+    for region in regions_of(model):
+        for node in region.graph:
+            if is_op(node, "Transpose") and constant_of(node.inputs[0]) is None:
+                yield region, node
+
+
+def bytes_of(value: ir.Value, dims: Mapping[str, int]) -> int:
+    """The size of a value; 0 if not even its rank is known."""
+    shape = shape_of(value)
+    if shape is None or value.dtype is None:
+        return 0
+    lengths = [
+        length if isinstance(length, int) else dims.get(length or "", NOMINAL_LENGTH)
+        for length in shape
+    ]
+    return math.ceil(math.prod(lengths) * item_bytes(value.dtype))
+
+
+def item_bytes(dtype: ir.DataType) -> float:
+    """The size of one element; a string counts as a pointer."""
+    return POINTER_BYTES if dtype == ir.DataType.STRING else dtype.itemsize

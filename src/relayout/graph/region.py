@@ -1,0 +1,75 @@
+"""The graphs of a model: its main graph, the bodies of control flow, the bodies of functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, MutableMapping
+from dataclasses import dataclass
+
+import onnx_ir as ir
+
+from relayout.graph.read import NodeView, version_of, view_of
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """One list of nodes with what its surroundings say about it."""
+
+    graph: ir.Graph
+    opsets: MutableMapping[str, int]
+    in_function: bool
+    """A function has no initialisers, so its constants are nodes."""
+
+    @property
+    def version(self) -> int:
+        """The opset version of the standard domain."""
+        return version_of(self.opsets, "")
+
+    def view(self, node: ir.Node) -> NodeView:
+        return view_of(node, self.opsets)
+
+
+def regions_of(model: ir.Model) -> Iterator[Region]:
+    """Every graph of the model, outer ones before the ones they contain."""
+    yield from _nested(model.graph, model.graph.opset_imports, in_function=False)
+    for function in model.functions.values():
+        yield from _nested(function.graph, function.opset_imports, in_function=True)
+
+
+def subgraphs_of(node: ir.Node) -> Iterator[ir.Graph]:
+    """The bodies a node carries in its attributes."""
+    for attribute in node.attributes.values():
+        if attribute.is_ref():
+            continue
+        if attribute.type == ir.AttributeType.GRAPH:
+            yield attribute.as_graph()
+        elif attribute.type == ir.AttributeType.GRAPHS:
+            yield from attribute.as_graphs()
+
+
+def bodies_of(node: ir.Node) -> list[ir.Graph]:
+    """Every graph inside a node, at any depth, outer ones first."""
+    found = list(subgraphs_of(node))
+    for graph in found:
+        found.extend(body for inner in graph for body in subgraphs_of(inner))
+    return found
+
+
+def captured_by(node: ir.Node) -> list[ir.Value]:
+    """What the bodies of a node read from outside of it, each once."""
+    bodies = bodies_of(node)
+    inner = {id(body) for body in bodies}
+    readers = (reader for body in bodies for reader in body)
+    read = (value for reader in readers for value in reader.inputs if value is not None)
+    given = (value for body in bodies for value in body.outputs)
+    return list(dict.fromkeys(value for value in (*read, *given) if id(value.graph) not in inner))
+
+
+def _nested(
+    graph: ir.Graph, opsets: MutableMapping[str, int], *, in_function: bool
+) -> Iterator[Region]:
+    waiting = [graph]
+    while waiting:
+        current = waiting.pop()
+        yield Region(current, opsets, in_function)
+        inner = [body for node in current for body in subgraphs_of(node)]
+        waiting.extend(reversed(inner))

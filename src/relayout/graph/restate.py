@@ -1,0 +1,154 @@
+"""What an editor writes around, or in place of, a node that is restated in other orders."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import onnx
+import onnx_ir as ir
+
+from relayout.graph.read import schema_of
+from relayout.layout.transport import Changes, Step, Transport
+
+if TYPE_CHECKING:
+    from relayout.graph.edit import Editor
+
+
+@dataclass(frozen=True, slots=True)
+class Restatement:
+    """The operands, the results and the steps that a transport asks for."""
+
+    editor: Editor
+    node: ir.Node
+    transport: Transport
+
+    @property
+    def changes(self) -> Changes:
+        return self.transport.changes
+
+    def operands(self, given: Sequence[ir.Value | None]) -> list[ir.Value | None]:
+        prepared = [self._prepared(index, value) for index, value in enumerate(given)]
+        for index, array in self.changes.constants.items():
+            prepared.extend([None] * (index + 1 - len(prepared)))
+            hint = f"{self.node.name or self.node.op_type}_operand{index}"
+            prepared[index] = self.editor.constant(array, hint=hint, before=self.node)
+        return prepared
+
+    def results(self) -> list[ir.Value]:
+        """The results of one node that is yet to be written."""
+        return [self._result(index, value) for index, value in enumerate(self.node.outputs)]
+
+    def result_of_steps(self, operands: Sequence[ir.Value | None]) -> ir.Value:
+        """The only result of the node, from the steps that stand for it."""
+        (given,) = self.node.outputs
+        hint, shape = self._name_and_shape(0, given)
+        known: dict[int | str, ir.Value | None] = dict(enumerate(operands))
+        *earlier, last = self.changes.steps
+        for step in earlier:
+            known[step.result] = self._performed(step, known, f"{hint}_{step.result}")
+        result = self._performed(last, known, hint)
+        result.shape = result.shape if shape is None else shape
+        return result
+
+    def _prepared(self, index: int, value: ir.Value | None) -> ir.Value | None:
+        changes = self.changes
+        if value is None:
+            return None
+        if index in changes.gathers:
+            return self.editor.gathered(value, changes.gathers[index], before=self.node)
+        if index in changes.unsqueezes:
+            return self.editor.unsqueezed(value, changes.unsqueezes[index], before=self.node)
+        if index in changes.lookups:
+            return self._looked_up(value, changes.lookups[index])
+        return value
+
+    def _result(self, index: int, given: ir.Value) -> ir.Value:
+        if not given.name:
+            return ir.Value(name="")
+        hint, shape = self._name_and_shape(index, given)
+        return ir.Value(
+            name=self.editor.names.fresh(hint),
+            type=given.type,
+            shape=None if index in self.changes.result_gathers else shape,
+        )
+
+    def _name_and_shape(self, index: int, given: ir.Value) -> tuple[str, ir.Shape | None]:
+        order = self.transport.outputs[index]
+        if order is None:
+            return f"{given.name}_restated", given.shape
+        name, shape = f"{given.name}_{order}", given.shape
+        if shape is None or len(shape) != order.rank:
+            # onnx infers too many axes for a Squeeze whose axes are not in order.
+            return name, None
+        return name, ir.Shape(order.reorder(tuple(shape)))
+
+    def _looked_up(self, value: ir.Value, table: Sequence[int]) -> ir.Value:
+        """The entries of the table, in the type of `value`, at the places `value` names."""
+        hint = f"{value.name}_looked_up"
+        dtype = np.int64 if value.dtype is None else value.dtype.numpy()
+        entries = self.editor.constant(
+            np.asarray(table, dtype), hint=f"{hint}_in", before=self.node
+        )
+        return self.editor.add(
+            "Gather",
+            [entries, value],
+            {"axis": 0},
+            before=self.node,
+            hint=hint,
+            like=value,
+            shape=value.shape,
+        )
+
+    def _performed(
+        self, step: Step, known: Mapping[int | str, ir.Value | None], hint: str
+    ) -> ir.Value:
+        operands = [
+            known[item]
+            if isinstance(item, int | str)
+            else self.editor.constant(item, hint=f"{hint}_constant", before=self.node)
+            for item in step.operands
+        ]
+        result = self.editor.add(
+            step.op_type,
+            operands,
+            step.attributes,
+            before=self.node,
+            hint=hint,
+            like=self.node.outputs[0],
+            origin=[self.node],
+        )
+        self._annotate(result.producer())
+        result.shape = _inferred_shape(result, self.editor.region.version)
+        return result
+
+    def _annotate(self, step: ir.Node | None) -> None:
+        """A step keeps what the model says about the node it stands for."""
+        if step is not None:
+            step.doc_string = self.node.doc_string
+            step.metadata_props.update({**self.node.metadata_props, **step.metadata_props})
+
+
+def _inferred_shape(result: ir.Value, version: int) -> ir.Shape | None:
+    """The shape that follows from the operands of a result's node."""
+    node = result.producer()
+    schema = None if node is None else schema_of(node.op_type, version)
+    if node is None or schema is None:
+        return None
+    operands = [value for value in node.inputs if value is not None]
+    types = {value.name or "": ir.serde.serialize_value(value).type for value in operands}
+    data = {
+        value.name or "": ir.serde.serialize_tensor(value.const_value)
+        for value in operands
+        if value.const_value is not None
+    }
+    try:
+        inferred = onnx.shape_inference.infer_node_outputs(
+            schema, ir.serde.serialize_node(node), types, data
+        )
+    except onnx.shape_inference.InferenceError:
+        # The given node was not valid either; its own reader says so better.
+        return None
+    return ir.serde.deserialize_type_proto_for_shape(inferred[result.name or ""])

@@ -1,0 +1,1 @@
+"""Values without ONNX: permutations, named layouts, and how an operator is restated."""

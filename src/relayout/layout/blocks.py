@@ -1,0 +1,202 @@
+"""Which axes a reshape joins and splits, and so which orders pass through it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
+from operator import mul
+from typing import TYPE_CHECKING, TypeAlias
+
+from relayout.layout.permutation import Permutation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+Symbol: TypeAlias = tuple[str, str]
+"""A kind and a name: equal symbols are equal lengths."""
+
+COPY, REST = 0, -1
+"""The two entries of a target shape that are not lengths."""
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """A number of elements, as a product of a number and of symbols."""
+
+    number: int = 1
+    symbols: tuple[Symbol, ...] = ()
+
+    def __mul__(self, other: Size) -> Size:
+        symbols = tuple(sorted((*self.symbols, *other.symbols)))
+        return Size(self.number * other.number, symbols)
+
+    def over(self, other: Size) -> Size | None:
+        """The quotient, or None where none can be told."""
+        symbols = Counter(self.symbols)
+        symbols.subtract(other.symbols)
+        if other.number == 0 or self.number % other.number or min(symbols.values(), default=0) < 0:
+            return None
+        return Size(self.number // other.number, tuple(sorted(symbols.elements())))
+
+
+UNIT = Size()
+
+
+def product(sizes: Sequence[Size]) -> Size:
+    total = UNIT
+    for size in sizes:
+        total *= size
+    return total
+
+
+def sizes_of(shape: Sequence[int | str | None], side: str) -> tuple[Size, ...]:
+    """The lengths of a shape; an unknown one is a symbol of its own, named by side and axis."""
+    return tuple(
+        Size(dim)
+        if isinstance(dim, int)
+        else Size(1, (("named", dim) if dim else (side, str(axis)),))
+        for axis, dim in enumerate(shape)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A run of source axes that holds the same elements as a run of result axes."""
+
+    source: tuple[int, ...]
+    result: tuple[int, ...]
+    is_unit: bool = False
+    """Whether its axes have length 1, so that they may lie anywhere."""
+
+    def reversed(self) -> Block:
+        return Block(self.result, self.source, self.is_unit)
+
+
+@dataclass(frozen=True, slots=True)
+class Reshaping:
+    """A reshape, by the lengths before and after it; none of them is the number 0."""
+
+    source: tuple[Size, ...]
+    result: tuple[Size, ...]
+    nonzero: frozenset[Symbol] = field(default=frozenset())
+    """Symbols that cannot be 0, because the reshape divides by them."""
+
+    @classmethod
+    def to_target(cls, source: tuple[Size, ...], target: Sequence[int]) -> Reshaping:
+        """What a target shape asks for: 0 copies a length, one -1 stands for the rest."""
+        asked = [
+            source[axis] if entry == COPY else Size(entry) for axis, entry in enumerate(target)
+        ]
+        if REST not in target:
+            return cls(source, tuple(asked))
+        axis = list(target).index(REST)
+        others = product([*asked[:axis], *asked[axis + 1 :]])
+        unknown = Size(1, (("result", str(axis)),))
+        asked[axis] = product(source).over(others) or unknown
+        return cls(source, tuple(asked), frozenset(others.symbols))
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """The smallest blocks."""
+        source = [axis for axis, size in enumerate(self.source) if size != UNIT]
+        result = [axis for axis, size in enumerate(self.result) if size != UNIT]
+        cuts = _cuts([self.source[axis] for axis in source], [self.result[axis] for axis in result])
+        wide = (Block(tuple(source[i:k]), tuple(result[j:m])) for (i, j), (k, m) in pairwise(cuts))
+        return (*wide, *_units(self.source, self.result))
+
+    def carry(self, order: Permutation) -> Permutation | Block:
+        """The order of the result of a source stored in `order`, or the block this tears apart."""
+        return _carry(self.blocks, order)
+
+    def pull(self, wanted: Permutation) -> Permutation | Block | None:
+        """The order of the source that `carry` takes to `wanted`.
+
+        A block that `wanted` tears apart is given instead. None: `carry` would place axes of
+        length 1 otherwise.
+        """
+        order = _carry([block.reversed() for block in self.blocks], wanted)
+        if isinstance(order, Block):
+            return order.reversed()
+        return order if self.carry(order) == wanted else None
+
+    def target(self, order: Permutation, result_order: Permutation) -> tuple[int, ...] | None:
+        """The target shape between these orders; None where no target shape can say it."""
+        given = order.reorder(self.source)
+        asked = result_order.reorder(self.result)
+        entries = tuple(
+            _entry(size, given[place] if place < len(given) else None)
+            for place, size in enumerate(asked)
+        )
+        copied = [size for size, entry in zip(asked, entries, strict=True) if entry == COPY]
+        if entries.count(REST) > 1:
+            return None
+        # A length that turns out to be 0 at run time leaves -1 without a meaning.
+        if REST in entries and not self.nonzero.issuperset(product(copied).symbols):
+            return None
+        return entries
+
+
+def _entry(size: Size, given: Size | None) -> int:
+    if not size.symbols:
+        return size.number
+    return COPY if size == given else REST
+
+
+def _cuts(source: Sequence[Size], result: Sequence[Size]) -> list[tuple[int, int]]:
+    """The places, as numbers of axes before them, between which the same elements lie.
+
+    Places are found from the front and then, behind the last of them, from the back. Both sides
+    hold the same elements in all, so what remains between two places is equal as well.
+    """
+    front = [(0, 0), *_equal_prefixes(source, result)]
+    i, j = front[-1]
+    back = _equal_prefixes(source[i:][::-1], result[j:][::-1])
+    ends = [(len(source) - k, len(result) - m) for k, m in reversed(back)]
+    return list(dict.fromkeys([*front, *ends, (len(source), len(result))]))
+
+
+def _equal_prefixes(source: Sequence[Size], result: Sequence[Size]) -> list[tuple[int, int]]:
+    places = {size: place for place, size in enumerate(accumulate(result, mul), 1)}
+    return [
+        (place, places[size])
+        for place, size in enumerate(accumulate(source, mul), 1)
+        if size in places
+    ]
+
+
+def _units(source: Sequence[Size], result: Sequence[Size]) -> Iterator[Block]:
+    """Axes of length 1: in pairs where both sides have one at the same place, else alone."""
+    waiting: dict[Size, list[int]] = {}
+    for axis in _unit_axes(source):
+        waiting.setdefault(product(source[:axis]), []).append(axis)
+    for axis in _unit_axes(result):
+        partners = waiting.get(product(result[:axis]))
+        yield Block((partners.pop(0),) if partners else (), (axis,), is_unit=True)
+    for axes in waiting.values():
+        yield from (Block((axis,), (), is_unit=True) for axis in axes)
+
+
+def _unit_axes(sizes: Sequence[Size]) -> list[int]:
+    return [axis for axis, size in enumerate(sizes) if size == UNIT]
+
+
+def _carry(blocks: Sequence[Block], order: Permutation) -> Permutation | Block:
+    block_of = {axis: block for block in blocks for axis in block.source}
+    stored = [axis for axis in order if not block_of[axis].is_unit]
+    for block in blocks:
+        if not block.is_unit and not _is_run(block.source, stored):
+            return block
+    met = dict.fromkeys(block_of[axis] for axis in order)
+    axes = [axis for block in met for axis in block.result]
+    for axis in sorted(axis for block in blocks if not block.source for axis in block.result):
+        axes.insert(axes.index(axis - 1) + 1 if axis else 0, axis)
+    return Permutation(tuple(axes))
+
+
+def _is_run(axes: tuple[int, ...], stored: list[int]) -> bool:
+    """Whether these axes are stored next to each other and in their order."""
+    if not axes:
+        return True
+    start = stored.index(axes[0])
+    return tuple(stored[start : start + len(axes)]) == axes

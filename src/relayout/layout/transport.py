@@ -1,0 +1,86 @@
+"""How an operator is restated when its operands are stored in another order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from relayout.layout.permutation import Permutation
+
+AttributeValue: TypeAlias = int | float | str | Sequence[int] | Sequence[float] | None
+"""A changed attribute; None removes it."""
+
+Array: TypeAlias = npt.NDArray[np.generic]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One node, of the standard domain, among several that stand for an operator."""
+
+    op_type: str
+    operands: tuple[int | str | Array, ...]
+    """Operands of the restated node by their index, earlier results by name, and constants."""
+    result: str = ""
+    """What later steps call the result; the last step gives the result of the operator."""
+    attributes: Mapping[str, AttributeValue] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What is written differently in the restated node."""
+
+    attributes: Mapping[str, AttributeValue] = field(default_factory=dict)
+    constants: Mapping[int, Array] = field(default_factory=dict)
+    """Operands replaced by a new constant: axes, pads, scales and other parameters."""
+    unsqueezes: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    """Operands that get axes of length 1, at these positions, after their permutation."""
+    gathers: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    """Operands computed at run time whose entries (along axis 0) are read at these positions."""
+    lookups: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    """Operands computed at run time that name axes: entry `a` of the table stands for axis `a`."""
+    result_gathers: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    """Results to be read at these positions (along axis 0) to give what the node gave before."""
+    op_type: str | None = None
+    """The operator of the same domain that states the same in this order, where it is another."""
+    steps: tuple[Step, ...] = ()
+    """The nodes that stand for an operator of one result and read its operands changed as above."""
+    extra_passes: int = 0
+    """How much more often than the node the steps read and write a tensor of the lead's size."""
+
+    def __or__(self, other: Changes) -> Changes:
+        return Changes(
+            {**self.attributes, **other.attributes},
+            {**self.constants, **other.constants},
+            {**self.unsqueezes, **other.unsqueezes},
+            {**self.gathers, **other.gathers},
+            {**self.lookups, **other.lookups},
+            {**self.result_gathers, **other.result_gathers},
+            other.op_type or self.op_type,
+            other.steps or self.steps,
+            max(self.extra_passes, other.extra_passes),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Transport:
+    """The same operator on permuted tensors.
+
+    The law: if operand `i` is given as `Transpose(x[i], inputs[i])` and the node is changed as
+    stated, then result `j` is `Transpose(y[j], outputs[j])`. None stands for "as it was".
+    """
+
+    inputs: tuple[Permutation | None, ...]
+    outputs: tuple[Permutation | None, ...]
+    changes: Changes = field(default_factory=Changes)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why an operator cannot run in an order; shown to the user."""
+
+    reason: str

@@ -1,0 +1,1 @@
+"""What is known of each operator: facts only, one file per family."""

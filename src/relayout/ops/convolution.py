@@ -1,0 +1,63 @@
+"""Convolutions: their operand is stored as batch, channels, spatial axes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from relayout.layout.transport import Changes, Refusal, Transport
+from relayout.ops.rule import OpRule, TransportRule, barrier
+
+if TYPE_CHECKING:
+    from relayout.graph.read import NodeView
+    from relayout.layout.permutation import Permutation
+
+VECTORS = ("kernel_shape", "strides", "dilations", "output_padding", "output_shape")
+"""Attributes with one entry per spatial axis."""
+
+
+def spatial_changes(view: NodeView, order: Permutation) -> Changes | Refusal:
+    """The attributes of a window for an order that keeps axes 0 and 1 in front."""
+    spatial = order.drop((0, 1))
+    attributes: dict[str, tuple[int, ...]] = {}
+    for name in VECTORS:
+        values = view.ints(name)
+        if values is not None and len(values) != spatial.rank:
+            return Refusal(f"{view.op_type} has a {name} that is not of the spatial axes alone")
+        if values is not None:
+            attributes[name] = spatial.reorder(values)
+    pads = view.ints("pads")
+    if pads is not None and len(pads) != 2 * spatial.rank:
+        return Refusal(f"{view.op_type} has pads that are not two per spatial axis")
+    if pads is not None:
+        begins, ends = pads[: spatial.rank], pads[spatial.rank :]
+        attributes["pads"] = (*spatial.reorder(begins), *spatial.reorder(ends))
+    return Changes(attributes=attributes)
+
+
+def with_weight(weight: int) -> TransportRule:
+    """The rule of a convolution whose operand `weight` has two axes and then the spatial ones."""
+
+    def convolution(view: NodeView, order: Permutation) -> Transport | Refusal:
+        if not order.fixes(0, 1):
+            return Refusal(
+                f"{view.op_type} takes its batch from axis 0 and its channels from axis 1"
+            )
+        changes = spatial_changes(view, order)
+        if isinstance(changes, Refusal):
+            return changes
+        stored = {0, weight}
+        inputs = tuple(order if index in stored else None for index in range(view.arity))
+        return Transport(inputs, (order,) * view.results, changes)
+
+    return convolution
+
+
+RULES: tuple[OpRule, ...] = (
+    OpRule(("Conv", "ConvTranspose", "ConvInteger"), with_weight(1)),
+    OpRule(("QLinearConv",), with_weight(3)),
+    barrier("DeformConv", reason="DeformConv interleaves the coordinates of its offsets in axis 1"),
+    barrier(
+        "CausalConvWithState",
+        reason="CausalConvWithState keeps the end of the last axis as its state",
+    ),
+)

@@ -1,0 +1,19 @@
+"""Which operators may be evaluated at compile time: their result has only one right answer."""
+
+from __future__ import annotations
+
+MOVES_ONLY = frozenset(
+    (
+        *("Concat", "Expand", "Flatten", "Gather", "GatherND", "Identity", "Reshape", "Slice"),
+        *("Split", "Squeeze", "Tile", "Transpose", "Unsqueeze", "Where"),
+    )
+)
+"""Every element of the result is an element of an operand, bit for bit."""
+
+INTEGER_ARITHMETIC = frozenset(
+    (
+        *("Abs", "Add", "Cast", "ConstantOfShape", "Equal", "Max", "Min", "Mul", "Neg", "Range"),
+        *("ReduceProd", "Shape", "Size", "Sub"),
+    )
+)
+"""Exact on integers; shapes are computed with these."""

@@ -1,0 +1,169 @@
+"""Operators that move, repeat, crop or interpolate along each axis by itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from relayout.graph.read import NodeView, Parameter
+from relayout.layout.transport import Changes, Refusal, Transport
+from relayout.ops.axis import looked_up, named_at_run_time
+from relayout.ops.rule import OpRule, barrier, lead_only
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from relayout.layout.permutation import Permutation
+
+STARTS = Parameter("starts", 1)
+SLICE_AXES = Parameter("axes", 3)
+PADS = Parameter("pads", 1)
+PAD_AXES = Parameter("axes", 3)
+
+
+def positions(order: Permutation, axes: Iterable[int]) -> tuple[int, ...]:
+    """Where each of these axes is stored; what belongs to an axis keeps its place in the list."""
+    return tuple(order.position(axis) for axis in axes)
+
+
+def halves(order: Permutation) -> tuple[int, ...]:
+    """The order of a vector with one entry per axis for the starts, then one for the ends."""
+    return (*order.axes, *(axis + order.rank for axis in order))
+
+
+def reordered(view: NodeView, parameter: Parameter, entries: tuple[int, ...]) -> Changes | Refusal:
+    """The parameter with its entries read at these places, known now or at run time."""
+    value = parameter.read(view)
+    if value is None:
+        return Changes()
+    if not isinstance(value, Refusal):
+        if value.size != len(entries):
+            return Refusal(f"{view.op_type} has {value.size} {parameter.name}, not {len(entries)}")
+        return parameter.write(view, value.reshape(-1)[list(entries)])
+    if view.shape(parameter.index) != (len(entries),):
+        return Refusal(f"{view.op_type} gets its {parameter.name} at run time, how many is unknown")
+    return Changes(gathers={parameter.index: entries})
+
+
+def slice_(view: NodeView, order: Permutation) -> Transport | Refusal:
+    if named_at_run_time(view, SLICE_AXES):
+        return lead_only(view, order, looked_up(order, SLICE_AXES))
+    axes = _slice_axes(view)
+    if isinstance(axes, Refusal):
+        return axes
+    stored = positions(order, axes)
+    if not SLICE_AXES.is_operand(view) or view.has(SLICE_AXES.index):
+        return lead_only(view, order, SLICE_AXES.write(view, stored))
+    starts = view.node.inputs[STARTS.index]
+    if starts is None or starts.dtype is None:
+        return Refusal("Slice has starts of unknown type, which its axes must share")
+    written = np.asarray(stored, starts.dtype.numpy())
+    return lead_only(view, order, Changes(constants={SLICE_AXES.index: written}))
+
+
+def _slice_axes(view: NodeView) -> tuple[int, ...] | Refusal:
+    """Axes that are left out are the first ones, as many as there are starts."""
+    axes = SLICE_AXES.read_ints(view)
+    if axes is not None:
+        return axes
+    starts = STARTS.read_ints(view)
+    if isinstance(starts, tuple):
+        return tuple(range(len(starts)))
+    shape = view.shape(STARTS.index)
+    if not shape or not isinstance(shape[0], int):
+        return Refusal("Slice names no axes and gets an unknown number of starts")
+    return tuple(range(shape[0]))
+
+
+def pad(view: NodeView, order: Permutation) -> Transport | Refusal:
+    if named_at_run_time(view, PAD_AXES):
+        return lead_only(view, order, looked_up(order, PAD_AXES))
+    axes = PAD_AXES.read_ints(view)
+    if isinstance(axes, Refusal):
+        return axes
+    if axes is not None:
+        return lead_only(view, order, PAD_AXES.write(view, positions(order, axes)))
+    return _restated(view, order, reordered(view, PADS, halves(order)))
+
+
+def tile(view: NodeView, order: Permutation) -> Transport | Refusal:
+    return _restated(view, order, reordered(view, Parameter("repeats", 1), order.axes))
+
+
+def upsample(view: NodeView, order: Permutation) -> Transport | Refusal:
+    return _restated(view, order, reordered(view, Parameter("scales", 1), order.axes))
+
+
+def resize(view: NodeView, order: Permutation) -> Transport | Refusal:
+    axes = view.ints("axes")
+    if axes is not None:
+        return lead_only(view, order, Changes(attributes={"axes": positions(order, axes)}))
+    if view.version < 11:
+        return upsample(view, order)
+    changes = Changes()
+    for name, index, entries in (
+        ("roi", 1, halves(order)),
+        ("scales", 2, order.axes),
+        ("sizes", 3, order.axes),
+    ):
+        change = _unless_empty(view, Parameter(name, index), entries)
+        if isinstance(change, Refusal):
+            return change
+        changes |= change
+    return lead_only(view, order, changes)
+
+
+def _unless_empty(
+    view: NodeView, parameter: Parameter, entries: tuple[int, ...]
+) -> Changes | Refusal:
+    """A vector without entries counts as left out."""
+    if view.shape(parameter.index) == (0,):
+        return Changes()
+    return reordered(view, parameter, entries)
+
+
+def center_crop_pad(view: NodeView, order: Permutation) -> Transport | Refusal:
+    axes = view.ints("axes")
+    if axes is not None:
+        return lead_only(view, order, Changes(attributes={"axes": positions(order, axes)}))
+    return _restated(view, order, reordered(view, Parameter("shape", 1), order.axes))
+
+
+def trilu(view: NodeView, order: Permutation) -> Transport | Refusal:
+    """The other triangle, where rows and columns change places."""
+    matrix = (order.rank - 2, order.rank - 1)
+    if not order.keeps(matrix):
+        return Refusal("Trilu works on the matrices of its last two axes, which this order parts")
+    if order.fixes(*matrix):
+        return lead_only(view, order)
+    upper = Changes(attributes={"upper": 1 - view.integer("upper", 1)})
+    if not view.has(1):
+        return lead_only(view, order, upper)
+    diagonal = view.constant(1)
+    if diagonal is None:
+        return Refusal("Trilu gets its k at run time")
+    return lead_only(view, order, upper | Changes(constants={1: np.asarray(np.negative(diagonal))}))
+
+
+def _restated(
+    view: NodeView, order: Permutation, changes: Changes | Refusal
+) -> Transport | Refusal:
+    return changes if isinstance(changes, Refusal) else lead_only(view, order, changes)
+
+
+RULES: tuple[OpRule, ...] = (
+    OpRule(("Slice",), slice_),
+    OpRule(("Pad",), pad),
+    OpRule(("Tile",), tile),
+    OpRule(("Upsample",), upsample),
+    OpRule(("Resize",), resize),
+    OpRule(("CenterCropPad",), center_crop_pad),
+    OpRule(("Trilu",), trilu),
+    barrier(
+        "DepthToSpace",
+        "SpaceToDepth",
+        reason="blocks of axes 2 and 3 are entries of the channel axis 1, in that order",
+    ),
+    barrier("Col2Im", reason="Col2Im packs channels and the places of a block into axis 1"),
+)

@@ -1,0 +1,89 @@
+"""Operators that normalise by statistics over some of the axes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from relayout.layout.permutation import Permutation
+from relayout.layout.transport import Changes, Refusal, Transport
+from relayout.ops import normalization_steps as by_steps
+from relayout.ops.rule import OpRule, lead_only
+
+if TYPE_CHECKING:
+    from relayout.graph.read import NodeView
+
+
+def batch_normalization(view: NodeView, order: Permutation) -> Transport | Refusal:
+    if view.integer("training_mode", 0) or view.results > 1:
+        return Refusal("BatchNormalization in training mode takes statistics over its batch")
+    if not view.integer("spatial", 1):
+        return Refusal("BatchNormalization with spatial=0 has parameters for every place")
+    return lead_only(view, order) if order.fixes(1) else by_steps.batch(view, order)
+
+
+def local_response(view: NodeView, order: Permutation) -> Transport | Refusal:
+    if not order.fixes(1):
+        return Refusal(f"{view.op_type} takes its channels from axis 1")
+    return lead_only(view, order)
+
+
+def instance_normalization(view: NodeView, order: Permutation) -> Transport | Refusal:
+    return lead_only(view, order) if order.fixes(0, 1) else by_steps.instance(view, order)
+
+
+def group_normalization(view: NodeView, order: Permutation) -> Transport | Refusal:
+    if not order.fixes(0, 1):
+        return Refusal(f"{view.op_type} takes examples from axis 0 and channels from axis 1")
+    return lead_only(view, order)
+
+
+def trailing(view: NodeView, order: Permutation) -> Transport | Refusal:
+    """Statistics over all axes from `axis` on; the parameters have these axes too."""
+    axis = view.integer("axis", -1) % order.rank
+    whole = _trailing_whole(view, order, axis)
+    return by_steps.trailing(view, order, axis) if isinstance(whole, Refusal) else whole
+
+
+def _trailing_whole(view: NodeView, order: Permutation, axis: int) -> Transport | Refusal:
+    if not order.keeps(range(axis, order.rank)):
+        last = order.rank - 1
+        return Refusal(
+            f"{view.op_type} normalises axes {axis} to {last} and this order mixes others in"
+        )
+    tail = Permutation(tuple(stored - axis for stored in order.axes[axis:]))
+    parameters = [_parameter_order(view, index, tail) for index in range(1, view.arity)]
+    orders = [given for given in parameters if not isinstance(given, Refusal)]
+    refusals = [given for given in parameters if isinstance(given, Refusal)]
+    return refusals[0] if refusals else Transport((order, *orders), (order,) * view.results)
+
+
+def _parameter_order(view: NodeView, index: int, tail: Permutation) -> Permutation | Refusal | None:
+    if not view.has(index):
+        return None
+    rank = view.rank(index)
+    if rank == 0 or (tail.is_identity and rank is not None and rank <= tail.rank):
+        return None
+    if rank != tail.rank:
+        return Refusal(f"{view.op_type}'s operand {index} does not have the normalised axes")
+    return tail
+
+
+def mean_variance(view: NodeView, order: Permutation) -> Transport | Refusal:
+    given = view.ints("axes")
+    axes = (0, 2, 3) if given is None else given
+    if not axes:
+        return Refusal(f"{view.op_type} names no axes")
+    if not all(-order.rank <= axis < order.rank for axis in axes):
+        return Refusal(f"{view.op_type} normalises an axis that its operand does not have")
+    stored = sorted(order.position(axis) for axis in axes)
+    return lead_only(view, order, Changes(attributes={"axes": stored}))
+
+
+RULES: tuple[OpRule, ...] = (
+    OpRule(("BatchNormalization",), batch_normalization),
+    OpRule(("LRN",), local_response),
+    OpRule(("InstanceNormalization",), instance_normalization),
+    OpRule(("GroupNormalization",), group_normalization),
+    OpRule(("LayerNormalization", "RMSNormalization"), trailing),
+    OpRule(("MeanVarianceNormalization",), mean_variance),
+)

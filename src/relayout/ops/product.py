@@ -1,0 +1,150 @@
+"""Matrix products, contractions and determinants."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from relayout.layout.permutation import Permutation
+from relayout.layout.transport import Changes, Refusal, Transport
+from relayout.ops.broadcasting import aligned
+from relayout.ops.rule import OpRule, barrier
+
+if TYPE_CHECKING:
+    from relayout.graph.read import NodeView
+
+
+@dataclass(frozen=True, slots=True)
+class ProductForm:
+    """Which operands of a matrix product, besides the left matrix, mean what."""
+
+    right: int = 1
+    single: tuple[int, ...] = ()
+    """Scales and zero points that must be one number."""
+    per_column: tuple[int, ...] = ()
+    """Those of the right matrix, which may also be one number per column."""
+
+
+FORMS = {
+    "MatMul": ProductForm(),
+    "MatMulInteger": ProductForm(single=(2,), per_column=(3,)),
+    "QLinearMatMul": ProductForm(right=3, single=(1, 2, 6, 7), per_column=(4, 5)),
+}
+
+
+def matrix_product(view: NodeView, order: Permutation) -> Transport | Refusal:
+    """Batch axes move; the rows of the left operand are one of them if the right is one matrix."""
+    form = FORMS[view.op_type]
+    right = view.shape(form.right)
+    if right is None:
+        return Refusal(f"the rank of {view.op_type}'s right operand is unknown")
+    if not _has_plain_parameters(view, form):
+        return Refusal(f"{view.op_type} has a scale or a zero point that is not one number")
+    is_one_matrix = all(length == 1 for length in right[:-2])
+    if not order.fixes(*range(order.rank - (1 if is_one_matrix else 2), order.rank)):
+        return Refusal(f"{view.op_type} multiplies along the last axes, which must stay in place")
+    result = order.insert(range(len(right) - order.rank))
+    inputs: list[Permutation | None] = [order, *(None,) * (view.arity - 1)]
+    if is_one_matrix:
+        remaining = result.drop({order.rank - 1}) if len(right) == 1 else result
+        return Transport(tuple(inputs), (remaining,))
+    inputs[form.right], units = aligned(len(right), result)
+    unsqueezes = {form.right: units} if units else {}
+    return Transport(tuple(inputs), (result,), Changes(unsqueezes=unsqueezes))
+
+
+def pull_matrix_product(view: NodeView, result: Permutation) -> Permutation | Refusal:
+    left, right = view.rank(0), view.rank(FORMS[view.op_type].right)
+    if left is None or right is None:
+        return Refusal(f"the rank of an operand of {view.op_type} is unknown")
+    if right == 1:
+        return result.insert({left - 1})
+    added = range(right - left)
+    if result.rank != max(left, right) or not result.fixes(*added):
+        return Refusal(f"{view.op_type}'s left operand lacks an axis that moves")
+    return result.drop(added)
+
+
+def gemm(view: NodeView, order: Permutation) -> Transport:
+    """The only other order of a matrix is its transpose, which a flag states."""
+    flag = 0 if view.integer("transA", 0) else 1
+    return _taken_up(view, order, Changes({"transA": flag}))
+
+
+def einsum(view: NodeView, order: Permutation) -> Transport | Refusal:
+    """The letters of the first term follow their axes.
+
+    The result stays also in the implicit form: it depends on how often a letter occurs, not on
+    where.
+    """
+    equation = view.string("equation", "").replace(" ", "")
+    term = re.split(",|->", equation, maxsplit=1)[0]
+    head, dots, tail = term.partition("...")
+    start, unnamed = len(head), order.rank - len(head + tail)
+    if unnamed < 0 or (unnamed > 0 and not dots):
+        return Refusal(f"Einsum's equation {equation!r} does not fit its first operand")
+    if not order.fixes(*range(start, start + unnamed)):
+        return Refusal("Einsum's ellipsis names no axes, so they must stay in place")
+    letters = "".join(order.reorder(head + "." * unnamed + tail))
+    moved = letters[:start] + dots + letters[start + unnamed :]
+    return _taken_up(view, order, Changes({"equation": moved + equation[len(term) :]}))
+
+
+def pull_nothing(view: NodeView, result: Permutation) -> Permutation | Refusal:
+    """The result comes out in one order, whatever that of the operand."""
+    lead = view.rank(0)
+    if lead is None or not result.is_identity:
+        return Refusal(f"{view.op_type} gives its result in one order only")
+    return Permutation.identity(lead)
+
+
+def determinant(_view: NodeView, order: Permutation) -> Transport | Refusal:
+    """A matrix and its transpose have the same determinant."""
+    matrix = {order.rank - 2, order.rank - 1}
+    if not order.keeps(matrix):
+        return Refusal("Det reads its matrices along the last two axes")
+    return Transport((order,), (order.drop(matrix),))
+
+
+def pull_determinant(_view: NodeView, result: Permutation) -> Permutation:
+    return result.insert({result.rank, result.rank + 1})
+
+
+def _has_plain_parameters(view: NodeView, form: ProductForm) -> bool:
+    single = all(_is_one_number(view, index) for index in form.single)
+    return single and all(
+        _is_one_number(view, index) or view.rank(index) == 1 for index in form.per_column
+    )
+
+
+def _is_one_number(view: NodeView, index: int) -> bool:
+    shape = view.shape(index)
+    return not view.has(index) or (shape is not None and all(length == 1 for length in shape))
+
+
+def _taken_up(view: NodeView, order: Permutation, changes: Changes) -> Transport:
+    """The node itself states the order of its first operand, and the result does not show it."""
+    return Transport((order, *(None,) * (view.arity - 1)), (None,) * view.results, changes)
+
+
+RULES = (
+    OpRule(tuple(FORMS), matrix_product, pull_matrix_product),
+    OpRule(("Gemm",), gemm, pull_nothing),
+    OpRule(("Einsum",), einsum, pull_nothing),
+    OpRule(("Det",), determinant, pull_determinant),
+    barrier(
+        *("Attention", "LinearAttention", "RotaryEmbedding"),
+        reason="attention fixes the meaning of each of its axes",
+    ),
+    barrier(
+        "FlexAttention",
+        reason="attention fixes the meaning of each of its axes",
+        domain="ai.onnx.preview",
+    ),
+    barrier(
+        *("FusedMatMul", "TransposeMatMul"),
+        reason="a product with transposes of its own, known to one runtime only",
+        domain="com.microsoft",
+    ),
+)

@@ -1,0 +1,44 @@
+"""Operators between real and quantised numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from relayout.layout.transport import Changes, Refusal, Transport
+from relayout.ops.rule import OpRule, lead_only
+
+if TYPE_CHECKING:
+    from relayout.graph.read import NodeView
+    from relayout.layout.permutation import Permutation
+
+PER_AXIS_VERSION = 13
+
+
+def quantize(view: NodeView, order: Permutation) -> Transport | Refusal:
+    """One scale for the tensor, one per index of an axis, or one per block along an axis."""
+    scale = view.shape(1)
+    if scale is None:
+        return Refusal(f"the rank of {view.op_type}'s scale is unknown")
+    axis = view.integer("axis", 1)
+    is_axis = view.version >= PER_AXIS_VERSION and -order.rank <= axis < order.rank
+    if view.integer("block_size", 0) > 0:
+        fits = is_axis and len(scale) == order.rank
+        return _blocked(view, order, axis) if fits else _unfit(view)
+    if is_axis and len(scale) == 1:
+        return lead_only(view, order, Changes({"axis": order.position(axis)}))
+    if all(length == 1 for length in scale):
+        return lead_only(view, order)
+    return _unfit(view)
+
+
+def _blocked(view: NodeView, order: Permutation, axis: int) -> Transport:
+    """The scale and the zero point have the axes of the tensor, so they move like it."""
+    inputs = tuple(order if view.has(index) else None for index in range(view.arity))
+    return Transport(inputs, (order,), Changes({"axis": order.position(axis)}))
+
+
+def _unfit(view: NodeView) -> Refusal:
+    return Refusal(f"{view.op_type} has a scale that does not fit its axis")
+
+
+RULES = (OpRule(("QuantizeLinear", "DequantizeLinear"), quantize),)

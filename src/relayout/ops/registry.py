@@ -1,0 +1,68 @@
+"""Finds the rule of a node; an operator nobody wrote a rule for is a barrier."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from relayout.graph.read import NodeView
+from relayout.layout.permutation import Permutation
+from relayout.layout.transport import Refusal, Transport
+from relayout.ops import (
+    axis,
+    broadcasting,
+    control,
+    convolution,
+    elementwise,
+    indexing,
+    movement,
+    normalization,
+    pooling,
+    product,
+    quantization,
+    recurrent,
+    reduction,
+    source,
+    views,
+)
+from relayout.ops.rule import OpRule, ask, barrier
+
+FAMILIES = (
+    elementwise,
+    broadcasting,
+    axis,
+    reduction,
+    indexing,
+    views,
+    movement,
+    normalization,
+    convolution,
+    pooling,
+    product,
+    quantization,
+    recurrent,
+    control,
+    source,
+)
+
+RULES: dict[tuple[str, str], OpRule] = {
+    (rule.domain, op_type): rule
+    for family in FAMILIES
+    for rule in family.RULES
+    for op_type in rule.op_types
+}
+
+
+def rule_of(view: NodeView) -> OpRule:
+    domain = "" if view.node.domain == "ai.onnx" else view.node.domain
+    return RULES.get((domain, view.op_type)) or _unknown(domain, view.op_type)
+
+
+def transport(view: NodeView, order: Permutation) -> Transport | Refusal:
+    """The node restated for a lead operand stored in `order`."""
+    return ask(rule_of(view), view, order)
+
+
+@cache
+def _unknown(domain: str, op_type: str) -> OpRule:
+    name = f"{domain}.{op_type}" if domain else op_type
+    return barrier(op_type, reason=f"nothing is known about operator {name}", domain=domain)

@@ -1,0 +1,239 @@
+"""Operators that only look at the same elements in another shape or order."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from relayout.graph.read import NodeView, Parameter, perm_of, shape_of
+from relayout.layout.blocks import UNIT, Block, Reshaping, Size, product, sizes_of
+from relayout.layout.permutation import Permutation
+from relayout.layout.transport import Changes, Refusal, Transport
+from relayout.ops.rule import OpRule
+
+AXES = Parameter("axes", 1)
+TARGET = Parameter("shape", 1)
+
+
+def as_given(view: NodeView, result: Permutation) -> Permutation | Refusal:
+    """The result comes out as it was, whatever the order of the operand."""
+    rank = view.rank(0)
+    if rank is None or not result.is_identity:
+        return Refusal(f"{view.op_type} gives its result in one order only")
+    return Permutation.identity(rank)
+
+
+def transpose(view: NodeView, order: Permutation) -> Transport | Refusal:
+    perm = perm_of(view.node)
+    if perm is None:
+        return Refusal("Transpose has a perm that does not fit its operand")
+    rest = order.inverse().then(perm)
+    return Transport((order,), (None,), Changes(attributes={"perm": rest.axes}))
+
+
+def shape(view: NodeView, order: Permutation) -> Transport:
+    """The whole shape is read again in the given order.
+
+    ONNX clamps `start` and `end` exactly as Python clamps the bounds of a slice.
+    """
+    attribute = view.node.attributes.get("end")
+    end = None if attribute is None else attribute.as_int()
+    axes = range(order.rank)[view.integer("start", 0) : end]
+    changes = Changes(
+        attributes={"start": None, "end": None},
+        result_gathers={0: tuple(order.position(axis) for axis in axes)},
+    )
+    return Transport((order,), (None,), changes)
+
+
+def size(_view: NodeView, order: Permutation) -> Transport:
+    return Transport((order,), (None,))
+
+
+def squeeze(view: NodeView, order: Permutation) -> Transport | Refusal:
+    axes = _squeezed_axes(view, order.rank)
+    if isinstance(axes, Refusal):
+        return axes
+    positions = sorted(order.position(axis) for axis in axes)
+    given = AXES.read(view) is not None
+    changes = AXES.write(view, positions) if given else Changes()
+    return _reshaped(view, order, order.drop(axes), changes)
+
+
+def pull_squeeze(view: NodeView, result: Permutation) -> Permutation | Refusal:
+    axes = _squeezed_axes(view, view.rank(0))
+    return axes if isinstance(axes, Refusal) else result.insert(axes)
+
+
+def _squeezed_axes(view: NodeView, rank: int | None) -> tuple[int, ...] | Refusal:
+    axes = AXES.read_ints(view)
+    if isinstance(axes, Refusal):
+        return axes
+    dims = view.shape(0)
+    if rank is None or dims is None:
+        return Refusal("the rank of Squeeze's operand is unknown")
+    if axes is not None:
+        return _counted_from_front(axes, rank)
+    if not all(isinstance(dim, int) for dim in dims):
+        return Refusal("Squeeze names no axes and not every length is known")
+    return tuple(axis for axis, dim in enumerate(dims) if dim == 1)
+
+
+def unsqueeze(view: NodeView, order: Permutation) -> Transport | Refusal:
+    axes = _unsqueezed_axes(view)
+    if isinstance(axes, Refusal):
+        return axes
+    return _reshaped(view, order, order.insert(axes))
+
+
+def pull_unsqueeze(view: NodeView, result: Permutation) -> Permutation | Refusal:
+    axes = _unsqueezed_axes(view)
+    if isinstance(axes, Refusal):
+        return axes
+    if not result.fixes(*axes):
+        return Refusal("Unsqueeze's new axes are stored elsewhere in this order")
+    return result.drop(axes)
+
+
+def _unsqueezed_axes(view: NodeView) -> tuple[int, ...] | Refusal:
+    axes, rank = AXES.read_ints(view), view.rank(0)
+    if isinstance(axes, Refusal):
+        return axes
+    if axes is None or rank is None:
+        return Refusal("the axes or the rank of Unsqueeze are unknown")
+    return _counted_from_front(axes, rank + len(axes))
+
+
+def _counted_from_front(axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
+    return tuple(axis + rank if axis < 0 else axis for axis in axes)
+
+
+def flatten(view: NodeView, order: Permutation) -> Transport | Refusal:
+    """Flatten again, at the place where the axes of the first group end."""
+    given = _flattening(view)
+    if isinstance(given, Refusal):
+        return given
+    carried = given.carry(order)
+    if isinstance(carried, Block):
+        return _torn(view, carried)
+    axis = _flatten_axis(view, order.rank)
+    first = range(axis) if carried[0] == 0 else range(axis, order.rank)
+    wide = [axis for axis in first if given.source[axis] != UNIT]
+    end = max((order.position(axis) + 1 for axis in wide), default=0)
+    return _reshaped(view, order, carried, Changes(attributes={"axis": end}))
+
+
+def pull_flatten(view: NodeView, result: Permutation) -> Permutation | Refusal:
+    return _pulled(view, _flattening(view), result)
+
+
+def _flattening(view: NodeView) -> Reshaping | Refusal:
+    source = _source(view)
+    if isinstance(source, Refusal):
+        return source
+    axis = _flatten_axis(view, len(source))
+    return Reshaping(source, (product(source[:axis]), product(source[axis:])))
+
+
+def _flatten_axis(view: NodeView, rank: int) -> int:
+    axis = view.integer("axis", 1)
+    return axis + rank if axis < 0 else axis
+
+
+def reshape(view: NodeView, order: Permutation) -> Transport | Refusal:
+    given = _reshaping(view)
+    if isinstance(given, Refusal):
+        return given
+    carried = given.carry(order)
+    if isinstance(carried, Block):
+        return _torn(view, carried)
+    target = given.target(order, carried)
+    if target is None:
+        return Refusal(
+            "Reshape would leave more than one length of its result to the run in this order"
+        )
+    shape_operand = {1: np.asarray(target, np.int64)}
+    changes = Changes(attributes={"allowzero": None}, constants=shape_operand)
+    return _reshaped(view, order, carried, changes)
+
+
+def pull_reshape(view: NodeView, result: Permutation) -> Permutation | Refusal:
+    return _pulled(view, _reshaping(view), result)
+
+
+def _reshaping(view: NodeView) -> Reshaping | Refusal:
+    source, target = _source(view), TARGET.read_ints(view)
+    if isinstance(source, Refusal):
+        return source
+    if isinstance(target, tuple):
+        return _to_target(view, source, target)
+    dims = shape_of(view.node.outputs[0])
+    if dims is None or 0 in dims:
+        return Refusal("Reshape gets its shape at run time")
+    return Reshaping(source, sizes_of(dims, "result"))
+
+
+def _to_target(
+    view: NodeView, source: tuple[Size, ...], target: tuple[int, ...]
+) -> Reshaping | Refusal:
+    if 0 in target[len(source) :]:
+        return Refusal("Reshape copies the length of an axis that its operand does not have")
+    if 0 in target and view.integer("allowzero", 0):
+        return Refusal("Reshape has a result without elements")
+    return Reshaping.to_target(source, target)
+
+
+def _source(view: NodeView) -> tuple[Size, ...] | Refusal:
+    dims = view.shape(0)
+    if dims is None:
+        return Refusal(f"the rank of {view.op_type}'s operand is unknown")
+    if 0 in dims:
+        return Refusal(f"{view.op_type} has an operand without elements")
+    return sizes_of(dims, "source")
+
+
+def _pulled(
+    view: NodeView, given: Reshaping | Refusal, result: Permutation
+) -> Permutation | Refusal:
+    if isinstance(given, Refusal):
+        return given
+    order = given.pull(result)
+    if isinstance(order, Block):
+        return _torn(view, order)
+    if order is None:
+        return Refusal(f"{view.op_type} stores an axis of length 1 elsewhere than in this order")
+    return order
+
+
+def _torn(view: NodeView, block: Block) -> Refusal:
+    """The block has more than one axis on the side that is stored apart."""
+    if len(block.source) == 1:
+        return Refusal(
+            f"{view.op_type} splits {_named(block.source)} into {_named(block.result)}, "
+            "which this order stores apart"
+        )
+    verb = "merges" if len(block.result) == 1 else "regroups"
+    return Refusal(f"{view.op_type} {verb} {_named(block.source)}, which this order stores apart")
+
+
+def _named(axes: tuple[int, ...]) -> str:
+    if len(axes) == 1:
+        return f"axis {axes[0]}"
+    return f"axes {', '.join(map(str, axes[:-1]))} and {axes[-1]}"
+
+
+def _reshaped(
+    view: NodeView, order: Permutation, result: Permutation, changes: Changes | None = None
+) -> Transport:
+    """Only the first operand has an order, and the result one of another rank."""
+    return Transport((order, *(None,) * (view.arity - 1)), (result,), changes or Changes())
+
+
+RULES: tuple[OpRule, ...] = (
+    OpRule(("Transpose",), transpose, as_given),
+    OpRule(("Shape",), shape, as_given),
+    OpRule(("Size",), size, as_given),
+    OpRule(("Squeeze",), squeeze, pull_squeeze),
+    OpRule(("Unsqueeze",), unsqueeze, pull_unsqueeze),
+    OpRule(("Flatten",), flatten, pull_flatten),
+    OpRule(("Reshape",), reshape, pull_reshape),
+)

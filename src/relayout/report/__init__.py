@@ -1,0 +1,1 @@
+"""Records of what was found and done, and their forms for people and machines."""

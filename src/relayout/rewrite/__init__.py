@@ -1,0 +1,1 @@
+"""Local rewrites, applied until none is left to apply."""

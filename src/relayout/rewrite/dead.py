@@ -1,0 +1,21 @@
+"""Nodes whose results nothing reads."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import onnx_ir as ir
+
+from relayout.graph.edit import Editor, Names
+from relayout.graph.region import regions_of
+
+
+def remove_dead(model: ir.Model) -> Counter[str]:
+    """Remove every dead node of the standard domain, and the initialisers that die with it."""
+    names = Names.of(model)
+    applied: Counter[str] = Counter()
+    for region in regions_of(model):
+        editor = Editor(region, names)
+        for node in reversed(region.graph):
+            applied["remove dead node"] += editor.discard(node)
+    return applied

@@ -1,0 +1,137 @@
+"""A Transpose of the last two axes becomes a flag of the matrix product that reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import onnx_ir as ir
+
+from relayout.graph.edit import Editor
+from relayout.graph.read import rank_of
+from relayout.rewrite.transposes import transposed_source
+from relayout.rewrite.worklist import readers
+from relayout.targets.target import Target
+
+FLAGS = ("transA", "transB")
+CONTRIB_DOMAIN = "com.microsoft"
+OPTIONAL_C = 11
+"""The opset version from which Gemm's third operand may be left out."""
+
+_GEMM_TYPES = {
+    ir.DataType.FLOAT,
+    ir.DataType.DOUBLE,
+    ir.DataType.FLOAT16,
+    ir.DataType.BFLOAT16,
+}
+"""Runtimes have kernels of Gemm for these; for integers many have MatMul only."""
+
+_FUSED_TYPES = {ir.DataType.FLOAT, ir.DataType.DOUBLE}
+
+
+@dataclass(frozen=True, slots=True)
+class FoldIntoGemm:
+    """Gemm reads the matrix under the Transpose and toggles its flag.
+
+    Given:  a = Transpose<perm=[1,0]>(x); y = Gemm<transA=t>(a, b)
+    Result: y = Gemm<transA=1-t>(x, b)
+    """
+
+    name: str = "fold Transpose into Gemm"
+    op_types: tuple[str, ...] = ("Gemm",)
+
+    def apply(self, node: ir.Node, editor: Editor) -> Iterable[ir.Node] | None:
+        sources = _swapped_sources(node)
+        if not any(sources) or _has_references(node):
+            return None
+        for index, source in enumerate(sources):
+            if source is None:
+                continue
+            flag = node.attributes.get_int(FLAGS[index], 0)
+            editor.set_attribute(node, FLAGS[index], 1 - flag)
+            _read_past_transpose(node, index, source, editor)
+        return []
+
+
+@dataclass(frozen=True, slots=True)
+class FoldIntoMatMul:
+    """MatMul of a Transpose is a product with flags, where the target has one.
+
+    Given:  a = Transpose<perm=[..,j,i]>(x); y = MatMul(a, b)
+    Result: y = Gemm<transA=1>(x, b) for matrices,
+            y = com.microsoft.FusedMatMul<transA=1>(x, b) for batches on a target that has it
+
+    An operand of one axis is promoted and the axis dropped again, so a flag on the other operand
+    would not mean what it says: such a product is left as it is.
+    """
+
+    target: Target
+    name: str = "fold Transpose into MatMul"
+    op_types: tuple[str, ...] = ("MatMul",)
+
+    def apply(self, node: ir.Node, editor: Editor) -> Iterable[ir.Node] | None:
+        sources = _swapped_sources(node)
+        if not any(sources):
+            return None
+        product = self._product(node)
+        if product is None:
+            return None
+        op_type, domain = product
+        operands = [source or value for source, value in zip(sources, node.inputs, strict=True)]
+        flags = {FLAGS[index]: 1 for index, source in enumerate(sources) if source is not None}
+        if op_type == "Gemm" and editor.region.version < OPTIONAL_C:
+            operands.append(_zero(node, editor))
+        result = editor.add(
+            op_type,
+            operands,
+            flags,
+            domain=domain,
+            before=node,
+            hint=f"{node.outputs[0].name}_product",
+            like=node.outputs[0],
+            shape=node.outputs[0].shape,
+            origin=[node],
+        )
+        touched = readers(node.outputs[0])
+        editor.substitute(node.outputs[0], result, origin=node)
+        editor.discard(node)
+        return touched
+
+    def _product(self, node: ir.Node) -> tuple[str, str] | None:
+        ranks = [rank_of(value) for value in node.inputs]
+        dtype = node.inputs[0].dtype if node.inputs[0] is not None else None
+        if any(rank is None or rank < 2 for rank in ranks):
+            return None
+        if ranks == [2, 2]:
+            return ("Gemm", "") if dtype in _GEMM_TYPES else None
+        if self.target.fused_matmul and dtype in _FUSED_TYPES:
+            return "FusedMatMul", CONTRIB_DOMAIN
+        return None
+
+
+def _swapped_sources(node: ir.Node) -> list[ir.Value | None]:
+    """For each of the two factors, what it is the transposed matrix of."""
+    found: list[ir.Value | None] = []
+    for value in node.inputs[:2]:
+        inner = transposed_source(value)
+        swapped = inner is not None and inner[1].swaps_last_two
+        found.append(inner[0] if inner is not None and swapped else None)
+    return found
+
+
+def _read_past_transpose(node: ir.Node, index: int, source: ir.Value, editor: Editor) -> None:
+    transposed = node.inputs[index]
+    editor.read(node, index, source)
+    if transposed is not None and (producer := transposed.producer()) is not None:
+        editor.discard(producer)
+
+
+def _zero(node: ir.Node, editor: Editor) -> ir.Value:
+    dtype = node.inputs[0].dtype if node.inputs[0] is not None else None
+    zero = np.zeros((1,), (dtype or ir.DataType.FLOAT).numpy())
+    return editor.constant(zero, hint=f"{node.name or 'Gemm'}_zero", before=node)
+
+
+def _has_references(node: ir.Node) -> bool:
+    return any(attribute.is_ref() for attribute in node.attributes.values())

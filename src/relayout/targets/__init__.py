@@ -1,0 +1,1 @@
+"""The runtimes a model is made for."""

@@ -1,0 +1,109 @@
+"""Which sizes to try for the open dimensions of a model."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from relayout.verify.interface import Port
+    from relayout.verify.verdict import NumericOptions
+
+Binding = dict[str, int]
+
+PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29)
+# What models are commonly built for. The first is large enough that strided layers leave more
+# than one element an axis; then come smaller ones, text lines, crops, pictures, audio windows.
+SIZES = (64, 32, 16, 8, 48, 96, 128, 224, 256, 320, 512, 640, 1024, 1536, 4000, 16000)
+RANKS = (4, 3, 2, 5, 1, 0)
+LARGEST_INPUT = 1 << 22
+
+
+@dataclass(frozen=True)
+class OpenDim:
+    """A named size, and the axis it first stands at."""
+
+    name: str
+    axis: int
+
+
+def ports_to_try(ports: Sequence[Port], options: NumericOptions) -> Iterator[tuple[Port, ...]]:
+    """The inputs as the caller described them; each rank in turn where one is not known."""
+    told = [_told(port, options) for port in ports]
+    if all(port.dims is not None for port in told):
+        yield tuple(told)
+        return
+    for rank in RANKS:
+        yield tuple(_with_rank(port, rank) for port in told)
+
+
+def binding_groups(ports: Sequence[Port]) -> list[list[Binding]]:
+    """Groups of sizes, of each of which one is to run: different small ones, large ones, ones."""
+    dims = open_dims(ports)
+    seen: list[Binding] = []
+    groups = []
+    for wishes in (_different(dims), _large(dims), [{dim.name: 1 for dim in dims}]):
+        group = []
+        for binding in wishes:
+            if binding not in seen and _fits(ports, binding):
+                seen.append(binding)
+                group.append(binding)
+        groups.append(group)
+    return [group for group in groups if group]
+
+
+def open_dims(ports: Sequence[Port]) -> tuple[OpenDim, ...]:
+    axes: dict[str, int] = {}
+    for port in ports:
+        for axis, name in port.free.items():
+            axes.setdefault(name, axis)
+    return tuple(OpenDim(name, axis) for name, axis in axes.items())
+
+
+def shape_under(port: Port, binding: Binding) -> tuple[int, ...]:
+    return tuple(dim if isinstance(dim, int) else binding[dim] for dim in port.dims or ())
+
+
+def _told(port: Port, options: NumericOptions) -> Port:
+    if port.name in options.shapes:
+        return replace(port, dims=options.shapes[port.name])
+    if port.dims is None:
+        return port
+    return replace(port, dims=tuple(options.dims.get(str(dim), dim) for dim in port.dims))
+
+
+def _with_rank(port: Port, rank: int) -> Port:
+    if port.dims is not None:
+        return port
+    return replace(port, dims=tuple(f"{port.name}[{axis}]" for axis in range(rank)))
+
+
+def _different(dims: Sequence[OpenDim]) -> Iterator[Binding]:
+    """Different sizes tell axes apart; inputs may need the same size at the same axis."""
+    yield {dim.name: PRIMES[i % len(PRIMES)] for i, dim in enumerate(dims)}
+    yield {dim.name: PRIMES[dim.axis % len(PRIMES)] for dim in dims}
+
+
+def _large(dims: Sequence[OpenDim]) -> Iterator[Binding]:
+    for size in SIZES:
+        yield _sized(dims, batch=2, size=size, step=size // 2)
+        yield _sized(dims, batch=1, size=size, step=size // 2)
+        yield _sized(dims, batch=1, size=size, step=0)
+    for size in SIZES:
+        yield {dim.name: size for dim in dims}
+
+
+def _sized(dims: Sequence[OpenDim], batch: int, size: int, step: int) -> Binding:
+    """Axis 0 gets the batch, the first axis behind it the size, each further one a step more."""
+    behind = sorted({dim.axis for dim in dims if dim.axis > 0})
+    by_axis = {axis: size + step * i for i, axis in enumerate(behind)}
+    return {dim.name: by_axis.get(dim.axis, batch) for dim in dims}
+
+
+def _fits(ports: Sequence[Port], binding: Binding) -> bool:
+    """Whether a binding is worth its memory; models of no open dims have no choice."""
+    elements = (math.prod(shape_under(port, binding)) for port in ports if port.free)
+    return max(elements, default=0) <= LARGEST_INPUT or max(binding.values()) <= max(PRIMES)

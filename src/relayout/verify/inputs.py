@@ -1,0 +1,166 @@
+"""Draws the values of inputs, the same ones for the same seed."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+
+from relayout.verify.bindings import Binding, shape_under
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from relayout.verify.interface import Interface, Port
+    from relayout.verify.verdict import NumericOptions
+
+Array = npt.NDArray[Any]
+
+SMALL = 3
+DIGITS = ("0", "1", "2", "10")
+WORDS = ("a", "b c", "", "Zürich")
+# Wide integers are mostly indices, lengths and sizes; narrow ones are mostly pixels and samples.
+NARROW = 1 << 16
+
+
+@dataclass(frozen=True)
+class Draw:
+    """A way to draw all inputs: wide integers from `low` to below `high`, narrow ones at will."""
+
+    label: str
+    normal: bool
+    low: int = 0
+    high: int = 2
+    whole: bool = False
+    override: Literal["none", "floats", "all"] = "none"
+    reach: bool = False
+
+    def reaching(self, size: int) -> Draw:
+        """Draws integers up to a size too, as lengths and positions along open axes go."""
+        return replace(self, high=max(self.high, size + 1)) if self.reach else self
+
+    def overrides(self, port: Port) -> bool:
+        if self.override == "floats":
+            return _is_float(_dtype(port))
+        return self.override == "all"
+
+
+# Each row is one run, with the ways to draw its inputs from the most telling to the most modest.
+# Whole numbers make sums exact in any order, so that moved elements show as such.
+LADDERS: Sequence[Sequence[Draw]] = (
+    (
+        Draw("whole numbers", normal=False),
+        Draw("whole numbers", normal=False, low=1),
+    ),
+    (
+        Draw("normal", normal=True, high=10, whole=True, override="all", reach=True),
+        Draw("normal", normal=True, high=10, whole=True, override="all"),
+        Draw("normal", normal=True, whole=True, override="floats"),
+        Draw("normal", normal=True),
+        Draw("normal", normal=True, low=1),
+    ),
+)
+
+
+def undrawable(port: Port) -> bool:
+    return port.kind not in ("tensor", "sequence", "optional")
+
+
+def draw_feeds(
+    interface: Interface,
+    ports: Sequence[Port],
+    binding: Binding,
+    draw: Draw,
+    options: NumericOptions,
+) -> dict[str, Any]:
+    """Values for the required inputs, given as `ports`, and for the defaults a draw overrides."""
+    draw = draw.reaching(max(binding.values(), default=0))
+    feeds = {p.name: _value(p, shape_under(p, binding), draw, options) for p in ports}
+    for port in interface.optional:
+        if port.name in options.fixed or draw.overrides(port):
+            shape = options.shapes.get(port.name, port.default or ())
+            feeds[port.name] = _value(port, shape, draw, options)
+    return feeds
+
+
+def same_feeds(left: Mapping[str, Any], right: Mapping[str, Any]) -> bool:
+    return left.keys() == right.keys() and all(_same(left[name], right[name]) for name in left)
+
+
+def _same(left: Any, right: Any) -> bool:
+    if isinstance(left, list):
+        return all(_same(*pair) for pair in zip(left, right, strict=True))
+    return bool(np.array_equal(left, right))
+
+
+def _value(port: Port, shape: tuple[int, ...], draw: Draw, options: NumericOptions) -> Any:
+    if port.name in options.fixed:
+        array = _fixed(options.fixed[port.name], shape, _dtype(port))
+    else:
+        seed = [options.seed, zlib.crc32(port.name.encode(errors="surrogateescape")), draw.normal]
+        array = _drawn(port, shape, draw, options, np.random.default_rng(seed))
+    return [array] if port.kind == "sequence" else array
+
+
+def _fixed(value: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    array = np.asarray(value).astype(dtype)
+    return np.full(shape, array) if array.ndim == 0 else array
+
+
+def _drawn(
+    port: Port,
+    shape: tuple[int, ...],
+    draw: Draw,
+    options: NumericOptions,
+    rng: np.random.Generator,
+) -> Array:
+    dtype = _dtype(port)
+    if dtype.kind == "O":
+        return rng.choice(np.array(WORDS if draw.normal else DIGITS, dtype=object), shape)
+    if dtype.kind == "b":
+        return rng.integers(0, 2, shape).astype(bool)
+    if _is_float(dtype):
+        floats = _floats(shape, dtype, draw, rng)
+        # A default is often a variance or a scale, of which a negative one makes all outputs NaN.
+        return floats if port.default is None else np.abs(floats).astype(dtype)
+    low, high = options.integer_ranges.get(port.name) or _integer_range(dtype, draw)
+    return np.asarray(rng.integers(low, high, shape)).astype(dtype)
+
+
+def _floats(
+    shape: tuple[int, ...], dtype: np.dtype[Any], draw: Draw, rng: np.random.Generator
+) -> Array:
+    parts = [
+        rng.standard_normal(shape) if draw.normal else rng.integers(-SMALL, SMALL + 1, shape)
+        for _ in range(2 if dtype.kind == "c" else 1)
+    ]
+    return np.asarray(parts[0] if len(parts) == 1 else parts[0] + 1j * parts[1]).astype(dtype)
+
+
+def _integer_range(dtype: np.dtype[Any], draw: Draw) -> tuple[int, int]:
+    lowest, beyond = _whole_range(dtype)
+    if draw.whole and beyond - lowest <= NARROW:
+        return lowest, beyond
+    return draw.low, min(draw.high, beyond)
+
+
+def _whole_range(dtype: np.dtype[Any]) -> tuple[int, int]:
+    # numpy does not know the range of integers of four and fewer bits.
+    bits = int(dtype.name.lstrip("uint"))
+    return (0, 1 << bits) if dtype.name.startswith("u") else (-1 << bits - 1, 1 << bits - 1)
+
+
+def _dtype(port: Port) -> np.dtype[Any]:
+    if port.element == onnx.TensorProto.STRING:
+        return np.dtype(object)
+    return onnx.helper.tensor_dtype_to_np_dtype(port.element)
+
+
+def _is_float(dtype: np.dtype[Any]) -> bool:
+    if dtype.kind in "fc":
+        return True
+    return dtype.kind == "V" and "float" in dtype.name

@@ -1,0 +1,84 @@
+"""Compares in a process of its own, so that no model can bring down its caller."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from relayout.verify.verdict import NumericOptions, NumericVerdict, unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SHARE_OF_MEMORY = 0.9
+GIGABYTE = 1e9
+# How a system short of memory ends a process.
+KILLED = -9
+SIGNS_OF_EXHAUSTION = ("ExhaustedError", "MemoryError", "bad_alloc", "Cannot allocate memory")
+
+
+def compare_isolated(
+    before: Path,
+    after: Path,
+    options: NumericOptions | None = None,
+    seconds: float = 600.0,
+    memory: int | None = None,
+) -> NumericVerdict:
+    """As `compare`; beyond a limit, or where the comparison crashes, the verdict is unknown."""
+    memory = memory or _default_memory()
+    request = {
+        "before": str(before),
+        "after": str(after),
+        "options": (options or NumericOptions()).to_json(),
+        "memory": memory,
+    }
+    command = [sys.executable, "-m", "relayout.verify.worker"]
+    try:
+        done = subprocess.run(
+            command,
+            input=json.dumps(request),
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=seconds,
+            env=_environment(),
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return unknown(f"the comparison took more than {seconds:g} s")
+    except OSError as error:
+        return unknown(f"no process could be started: {error}")
+    if done.returncode == 0:
+        return NumericVerdict.from_json(json.loads(done.stdout))
+    return unknown(_death(done.returncode, done.stderr, memory))
+
+
+def _environment() -> Mapping[str, str]:
+    """The child finds the package where this process found it."""
+    source = str(Path(__file__).resolve().parents[2])
+    known = os.environ.get("PYTHONPATH")
+    path = os.pathsep.join([source, known] if known else [source])
+    # One thread of the algebra library is enough and needs the least address space.
+    return {**os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"}
+
+
+def _default_memory() -> int | None:
+    if not hasattr(os, "sysconf") or "SC_PHYS_PAGES" not in os.sysconf_names:
+        return None
+    pages, size = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
+    return int(pages * size * SHARE_OF_MEMORY)
+
+
+def _death(status: int, errors: str, memory: int | None) -> str:
+    last = errors.strip().splitlines()[-1:] or ["no message"]
+    if status == KILLED or any(sign in errors for sign in SIGNS_OF_EXHAUSTION):
+        much = f"{memory / GIGABYTE:.3g} GB" if memory else "all memory"
+        return f"the runtime needed more than {much}"
+    if status < 0:
+        return f"the comparison crashed ({signal.strsignal(-status) or -status})"
+    return f"the comparison failed: {last[0]}"

@@ -1,0 +1,113 @@
+"""Two ways to run a model file: ONNX Runtime unoptimised, and the reference evaluator."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx.reference import ReferenceEvaluator
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from relayout.verify.interface import Interface
+
+Feeds = Mapping[str, Any]
+Run = Callable[[Feeds], list[Any]]
+
+# ONNX Runtime holds tensors of these types and numpy arrays of none of them.
+HANDED_OVER_AS_BYTES = (
+    onnx.TensorProto.BFLOAT16,
+    onnx.TensorProto.FLOAT8E4M3FN,
+    onnx.TensorProto.FLOAT8E4M3FNUZ,
+    onnx.TensorProto.FLOAT8E5M2,
+    onnx.TensorProto.FLOAT8E5M2FNUZ,
+)
+SIGNS_OF_EXHAUSTION = ("bad_alloc", "Failed to allocate memory", "Unable to allocate")
+LONGEST_MESSAGE = 300
+SILENT = 4
+
+
+class RefusedError(Exception):
+    """A runtime cannot load a model, or cannot run it on some inputs."""
+
+
+class ExhaustedError(MemoryError):
+    """A runtime ran out of memory."""
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """`load` makes of a model file a function from inputs to outputs in their declared order."""
+
+    name: str
+    open: Callable[[Path, Interface], Run]
+
+    def load(self, path: Path, interface: Interface) -> Run:
+        run = _guarded(self.open, path, interface)
+        return lambda feeds: _guarded(run, feeds)
+
+
+def _guarded(function: Callable[..., Any], *arguments: Any) -> Any:
+    # Both runtimes raise exceptions of any class, as their operators please.
+    try:
+        return function(*arguments)
+    except Exception as error:
+        message = " ".join(str(error).split()) or type(error).__name__
+        if isinstance(error, MemoryError) or any(s in message for s in SIGNS_OF_EXHAUSTION):
+            raise ExhaustedError(message[:LONGEST_MESSAGE]) from error
+        raise RefusedError(message[:LONGEST_MESSAGE]) from error
+
+
+def _open_onnxruntime(path: Path, interface: Interface) -> Run:
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.intra_op_num_threads = 1
+    options.log_severity_level = SILENT
+    options.enable_cpu_mem_arena = False
+    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    ports = (*interface.required, *interface.optional, *interface.outputs)
+    if any(port.element in HANDED_OVER_AS_BYTES for port in ports):
+        return lambda feeds: _run_on_bytes(session, feeds)
+    return lambda feeds: list(session.run(None, feeds))
+
+
+def _run_on_bytes(session: onnxruntime.InferenceSession, feeds: Feeds) -> list[Any]:
+    given = {name: _to_ort(array) for name, array in feeds.items()}
+    return [_from_ort(value) for value in session.run_with_ort_values(None, given)]
+
+
+def _to_ort(array: Any) -> onnxruntime.OrtValue:
+    element = onnx.helper.np_dtype_to_tensor_dtype(array.dtype)
+    if element not in HANDED_OVER_AS_BYTES:
+        return onnxruntime.OrtValue.ortvalue_from_numpy(array)
+    words = array.view(np.uint16 if array.itemsize == 2 else np.uint8)
+    return onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(words, element)
+
+
+def _from_ort(value: onnxruntime.OrtValue) -> Any:
+    element = value.element_type()
+    if element not in HANDED_OVER_AS_BYTES:
+        return value.numpy()
+    dtype = onnx.helper.tensor_dtype_to_np_dtype(element)
+    size = math.prod(value.shape()) * dtype.itemsize
+    raw = ctypes.string_at(value.data_ptr(), size)
+    return np.frombuffer(raw, dtype).reshape(value.shape())
+
+
+def _open_reference(path: Path, interface: Interface) -> Run:
+    evaluator = ReferenceEvaluator(str(path))
+    del interface
+    return lambda feeds: list(evaluator.run(None, dict(feeds)))
+
+
+RUNTIMES: Sequence[Runtime] = (
+    Runtime("ONNX Runtime", _open_onnxruntime),
+    Runtime("the reference evaluator", _open_reference),
+)

@@ -1,0 +1,124 @@
+"""What a numeric comparison is asked and what it answers, as plain values that travel as JSON."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+Status = Literal["equal", "differs", "unknown"]
+
+
+@dataclass(frozen=True)
+class NumericOptions:
+    """What the caller knows about the inputs.
+
+    `dims` gives sizes to named dimensions (a nameless one is called "input[axis]"), `shapes` whole
+    shapes, `fixed` the values of inputs, `integer_ranges` the lowest value and the first one too
+    high. `tolerance` is relative to the largest magnitude of an output.
+    """
+
+    dims: dict[str, int] = field(default_factory=dict)
+    shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    integer_ranges: dict[str, tuple[int, int]] = field(default_factory=dict)
+    fixed: dict[str, Any] = field(default_factory=dict)
+    tolerance: float | None = None
+    seed: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        fixed = {name: np.asarray(value).tolist() for name, value in self.fixed.items()}
+        return {**asdict(self), "fixed": fixed}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> NumericOptions:
+        shapes = {name: tuple(shape) for name, shape in data["shapes"].items()}
+        ranges = {name: (low, high) for name, (low, high) in data["integer_ranges"].items()}
+        return cls(**{**data, "shapes": shapes, "integer_ranges": ranges})
+
+
+@dataclass(frozen=True)
+class Worst:
+    """The element that differs most; `error` is None where no tolerance would let it pass."""
+
+    output: str
+    index: tuple[int, ...]
+    before: str
+    after: str
+    error: float | None
+    passes_at: float | None
+    binding: dict[str, int]
+    draw: str
+
+    def __str__(self) -> str:
+        where = f" at [{','.join(map(str, self.index))}]" if self.index else ""
+        how_much = (
+            f" (error {self.error:.1e}, would pass at {self.passes_at:.1e})"
+            if self.error is not None and self.passes_at is not None
+            else ""
+        )
+        sizes = ", ".join(f"{name}={size}" for name, size in self.binding.items())
+        return (
+            f"output '{self.output}'{where}: {self.before} became {self.after}{how_much}"
+            + f" with {sizes}" * bool(sizes)
+        )
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Worst:
+        return cls(**{**data, "index": tuple(data["index"])})
+
+
+@dataclass(frozen=True)
+class NumericVerdict:
+    """The outcome of a comparison.
+
+    `exact` says that all bytes were equal. `runs` counts the inputs both models were run on,
+    `elements` the elements compared over all runs. `unstable` names the outputs on which the first
+    model disagrees with itself, of which only types and shapes were compared, `steady` those that
+    came out alike whatever the inputs were, which makes their agreement weak evidence.
+    """
+
+    status: Status
+    reason: str = ""
+    exact: bool = False
+    worst: Worst | None = None
+    runtime: str = ""
+    outputs: int = 0
+    elements: int = 0
+    runs: int = 0
+    bindings: tuple[dict[str, int], ...] = ()
+    unstable: tuple[str, ...] = ()
+    steady: tuple[str, ...] = ()
+
+    @property
+    def equal(self) -> bool:
+        return self.status == "equal"
+
+    def summary(self) -> str:
+        """One line for people."""
+        if self.status == "equal":
+            return f"equal: {', '.join(self._equal_parts())}"
+        return f"{self.status}: {self.reason or self.worst}"
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> NumericVerdict:
+        worst = Worst.from_json(data["worst"]) if data["worst"] else None
+        tuples = {name: tuple(data[name]) for name in ("bindings", "unstable", "steady")}
+        return cls(**{**data, **tuples, "worst": worst})
+
+    def _equal_parts(self) -> list[str]:
+        counts = ((self.outputs, "output"), (len(self.bindings), "shape"), (self.runs, "run"))
+        parts = [f"{count} {noun}{'s' * (count != 1)}" for count, noun in counts]
+        parts += [f"{len(self.unstable)} not deterministic"] if self.unstable else []
+        parts += [f"{len(self.steady)} alike for all inputs"] if self.steady else []
+        if self.exact:
+            return [*parts, "exact"]
+        error = self.worst.error if self.worst else None
+        return parts if error is None else [*parts, f"largest error {error:.1e}"]
+
+
+def unknown(reason: str) -> NumericVerdict:
+    return NumericVerdict("unknown", reason=" ".join(reason.split()))

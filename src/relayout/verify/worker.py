@@ -1,0 +1,44 @@
+"""The child of an isolated comparison: a request on its input, a verdict on its output."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import IO
+
+from relayout.verify.numeric import examine
+from relayout.verify.verdict import NumericOptions
+
+
+def limit_memory(limit: int | None) -> None:
+    """Limits the address space, where the system can."""
+    if limit is None or sys.platform == "win32":
+        return
+    import resource  # noqa: PLC0415 - no such module on Windows
+
+    _, hardest = resource.getrlimit(resource.RLIMIT_AS)
+    ceiling = limit if hardest == resource.RLIM_INFINITY else min(limit, hardest)
+    resource.setrlimit(resource.RLIMIT_AS, (ceiling, hardest))
+
+
+def main() -> None:
+    request = json.load(sys.stdin)
+    limit_memory(request["memory"])
+    options = NumericOptions.from_json(request["options"])
+    answer = _claim_output()
+    verdict = examine(Path(request["before"]), Path(request["after"]), options)
+    answer.write(json.dumps(verdict.to_json()))
+    answer.close()
+
+
+def _claim_output() -> IO[str]:
+    """Standard output for the verdict alone: whatever the runtimes print goes to the errors."""
+    answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    return answer
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+"""The law of the operator rules, for every sample and every order."""
+
+from __future__ import annotations
+
+import pytest
+
+from relayout.layout.permutation import Permutation
+from relayout.layout.transport import Refusal
+from relayout.ops.registry import RULES, rule_of, transport
+from tests.ops import law
+from tests.samples import ALL
+from tests.samples.sample import Sample
+
+
+def _lead_rank(sample: Sample) -> int:
+    view = law.view_of(sample)
+    lead = sample.inputs[rule_of(view).lead(view)]
+    assert lead is not None
+    return lead.ndim
+
+
+@pytest.mark.parametrize("sample", ALL, ids=lambda sample: sample.id)
+def test_restated_node_gives_the_permuted_result(sample: Sample) -> None:
+    others = [order for order in law.orders(_lead_rank(sample)) if not order.is_identity]
+    answers = [law.check(sample, order) for order in others]
+    admitted = [answer for answer in answers if not isinstance(answer, Refusal)]
+    assert len(admitted) >= (len(others) if sample.admits is None else sample.admits), [
+        answer.reason for answer in answers if isinstance(answer, Refusal)
+    ]
+
+
+@pytest.mark.parametrize("sample", ALL, ids=lambda sample: sample.id)
+def test_pull_is_the_reverse_of_transport(sample: Sample) -> None:
+    view = law.view_of(sample)
+    rule = rule_of(view)
+    rank = view.result_rank(0)
+    if rank is None:
+        return
+    for wanted in law.orders(rank):
+        lead = rule.pull(view, wanted)
+        if isinstance(lead, Refusal):
+            continue
+        answer = transport(view, lead)
+        if isinstance(answer, Refusal):
+            continue
+        result = answer.outputs[0] or Permutation.identity(rank)
+        assert result == wanted, f"{sample.id}: pulled {wanted}, got {result}"
+
+
+def test_every_rule_has_a_sample() -> None:
+    sampled = {(sample.domain, sample.op_type) for sample in ALL}
+    without = [key for key, rule in RULES.items() if not rule.barrier and key not in sampled]
+    assert not without

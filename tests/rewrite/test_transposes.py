@@ -1,0 +1,357 @@
+"""Chains, sharing, constants, outputs, bodies of control flow and of functions."""
+
+from __future__ import annotations
+
+import hypothesis.strategies as st
+import numpy as np
+import onnx
+import pytest
+from hypothesis import given, settings
+from onnx import helper
+from onnx.reference import ReferenceEvaluator
+
+from relayout.graph.edit import ORIGIN_KEY
+from tests.rewrite.rewriting import (
+    assert_kept,
+    assert_rewrites,
+    assert_same_numbers,
+    parse,
+    rewritten,
+    transposes,
+)
+
+
+def test_orders_that_do_not_commute_compose_in_the_right_order() -> None:
+    assert_rewrites(
+        """g (float[2,3,4] x) => (float[3,4,2] y) {
+            a = Transpose<perm=[1,0,2]>(x)
+            b = Transpose<perm=[0,2,1]>(a)
+            y = Relu(b)
+        }""",
+        """g (float[2,3,4] x) => (float[3,4,2] y) {
+            b = Transpose<perm=[1,2,0]>(x)
+            y = Relu(b)
+        }""",
+    )
+
+
+def test_readers_of_one_order_share_one_transpose() -> None:
+    assert_rewrites(
+        """g (float[2,3,4] x) => (float[2,4,3] y, float[2,4,3] z, float[4,3,2] w) {
+            a = Transpose<perm=[0,2,1]>(x)
+            b = Transpose<perm=[0,2,1]>(x)
+            c = Transpose<perm=[2,1,0]>(x)
+            y = Relu(a)
+            z = Neg(b)
+            w = Neg(c)
+        }""",
+        """g (float[2,3,4] x) => (float[2,4,3] y, float[2,4,3] z, float[4,3,2] w) {
+            a = Transpose<perm=[0,2,1]>(x)
+            c = Transpose<perm=[2,1,0]>(x)
+            y = Relu(a)
+            z = Neg(a)
+            w = Neg(c)
+        }""",
+    )
+
+
+def test_a_chain_that_ends_like_another_transpose_is_shared() -> None:
+    """The chain stands first in the list, so it is the one that stays."""
+    assert_rewrites(
+        """g (float[2,3,4] x) => (float[4,2,3] y, float[4,2,3] z) {
+            a = Transpose<perm=[0,2,1]>(x)
+            b = Transpose<perm=[1,0,2]>(a)
+            y = Relu(b)
+            c = Transpose<perm=[2,0,1]>(x)
+            z = Neg(c)
+        }""",
+        """g (float[2,3,4] x) => (float[4,2,3] y, float[4,2,3] z) {
+            b = Transpose<perm=[2,0,1]>(x)
+            y = Relu(b)
+            z = Neg(b)
+        }""",
+    )
+
+
+def test_two_outputs_of_the_same_order() -> None:
+    assert_rewrites(
+        """g (float[2,3] x) => (float[3,2] y, float[3,2] z) {
+            y = Transpose<perm=[1,0]>(x)
+            z = Transpose<perm=[1,0]>(x)
+        }""",
+        """g (float[2,3] x) => (float[3,2] y, float[3,2] z) {
+            y = Transpose<perm=[1,0]>(x)
+            z = Identity(y)
+        }""",
+    )
+
+
+def test_a_transpose_of_a_constant_is_a_constant() -> None:
+    assert_rewrites(
+        """g (float[3,2] x) => (float[3,2] y) <float[2,3] w = {1,2,3,4,5,6}> {
+            t = Transpose<perm=[1,0]>(w)
+            y = Add(x, t)
+        }""",
+        """g (float[3,2] x) => (float[3,2] y) <float[3,2] w = {1,4,2,5,3,6}> {
+            y = Add(x, w)
+        }""",
+    )
+
+
+def test_a_shared_constant_is_copied_before_it_changes() -> None:
+    assert_rewrites(
+        """g (float[3,2] x) => (float[3,2] y, float[2,3] z) <float[2,3] w = {1,2,3,4,5,6}> {
+            t = Transpose<perm=[1,0]>(w)
+            y = Add(x, t)
+            z = Relu(w)
+        }""",
+        """g (float[3,2] x) => (float[3,2] y, float[2,3] z)
+           <float[2,3] w = {1,2,3,4,5,6}, float[3,2] v = {1,4,2,5,3,6}> {
+            y = Add(x, v)
+            z = Relu(w)
+        }""",
+    )
+
+
+def test_a_default_the_caller_may_override_is_no_constant() -> None:
+    model = parse(
+        """g (float[3,2] x, float[2,3] w) => (float[3,2] y) {
+            t = Transpose<perm=[1,0]>(w)
+            y = Add(x, t)
+        }"""
+    )
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.ones((2, 3), np.float32), "w"))
+    result = rewritten(model)
+    assert [node.op_type for node in result.graph.node] == ["Transpose", "Add"]
+    assert [value.name for value in result.graph.input] == ["x", "w"]
+
+
+def test_views_of_a_constant_are_folded_on_the_way_to_a_transpose() -> None:
+    assert_rewrites(
+        """g (float[3,2] x) => (float[3,2] y)
+           <float[6] w = {1,2,3,4,5,6}, int64[2] s = {2,3}> {
+            v = Reshape(w, s)
+            t = Transpose<perm=[1,0]>(v)
+            y = Add(x, t)
+        }""",
+        """g (float[3,2] x) => (float[3,2] y) <float[3,2] w = {1,4,2,5,3,6}> {
+            y = Add(x, w)
+        }""",
+    )
+
+
+def test_the_arithmetic_of_shapes_is_folded() -> None:
+    assert_rewrites(
+        """g (float[2,3,4] x) => (float[2,12] y)
+           <int64[1] minus = {-1}, int64 zero = {0}, int64[1] axes = {0}> {
+            s = Shape(x)
+            n = Gather(s, zero)
+            m = Unsqueeze(n, axes)
+            t = Concat<axis=0>(m, minus)
+            y = Reshape(x, t)
+        }""",
+        """g (float[2,3,4] x) => (float[2,12] y) <int64[2] t = {2,-1}> {
+            y = Reshape(x, t)
+        }""",
+    )
+
+
+def test_a_constant_that_would_grow_large_is_not_made() -> None:
+    assert_kept(
+        """g (float[1] x) => (float[4096,4096] y)
+           <float[1] one = {1}, int64[2] s = {4096,4096}> {
+            e = Expand(one, s)
+            y = Add(e, x)
+        }"""
+    )
+
+
+@pytest.mark.parametrize(
+    ("shape", "perm", "target"),
+    [
+        ("2,1,5", [0, 2, 1], "2,5,1"),
+        ("N,1,5", [0, 2, 1], "0,5,1"),
+        ("1,N,5", [1, 0, 2], "-1,1,5"),
+        ("1,1,N", [2, 0, 1], "-1,1,1"),
+    ],
+)
+def test_a_move_of_unit_axes_becomes_a_reshape(shape: str, perm: list[int], target: str) -> None:
+    dims = shape.split(",")
+    moved = ",".join(dims[axis] for axis in perm)
+    assert_rewrites(
+        f"""g (float[{shape}] x) => (float[{moved}] y) {{
+            t = Transpose<perm={perm}>(x)
+            y = Relu(t)
+        }}""",
+        f"""g (float[{shape}] x) => (float[{moved}] y) <int64[3] s = {{{target}}}> {{
+            t = Reshape(x, s)
+            y = Relu(t)
+        }}""",
+    )
+
+
+@pytest.mark.parametrize(
+    ("shape", "perm"),
+    [("N,M,5", [1, 0, 2]), ("1,N,M", [1, 0, 2]), ("0,1,5", [1, 0, 2]), ("N,5,7", [0, 2, 1])],
+)
+def test_what_is_not_surely_a_reshape_stays(shape: str, perm: list[int]) -> None:
+    dims = shape.split(",")
+    moved = ",".join(dims[axis] for axis in perm)
+    assert_kept(
+        f"""g (float[{shape}] x) => (float[{moved}] y) {{
+            t = Transpose<perm={perm}>(x)
+            y = Relu(t)
+        }}"""
+    )
+
+
+BRANCHES = """g (bool c, float[2,3] x) => (float[2,3] y) {{
+    t = Transpose<perm=[1,0]>(x)
+    y = If(c) <
+        then_branch = a () => (float[2,3] p) {{ p = Transpose<perm=[1,0]>(t) }},
+        else_branch = b () => (float[2,3] q) {{ {other} }}
+    >
+}}"""
+
+
+def test_a_pair_across_the_border_of_a_branch_goes() -> None:
+    assert_rewrites(
+        BRANCHES.format(other="u = Transpose<perm=[1,0]>(t) q = Relu(u)"),
+        """g (bool c, float[2,3] x) => (float[2,3] y) {
+            y = If(c) <
+                then_branch = a () => (float[2,3] p) { p = Identity(x) },
+                else_branch = b () => (float[2,3] q) { q = Relu(x) }
+            >
+        }""",
+    )
+
+
+def test_a_value_captured_by_a_branch_is_still_read() -> None:
+    text = BRANCHES.format(other="u = Relu(t) q = Transpose<perm=[1,0]>(u)")
+    result = rewritten(parse(text))
+    assert result.graph.node[0].op_type == "Transpose"
+    assert_same_numbers(parse(text), result, exact=True)
+
+
+def test_a_dead_branch_lets_go_of_what_it_captured() -> None:
+    assert_rewrites(
+        """g (bool c, float[2,3] x) => (float[2,3] y) {
+            t = Transpose<perm=[1,0]>(x)
+            dead = If(c) <
+                then_branch = a () => (float[3,2] p) { p = Identity(t) },
+                else_branch = b () => (float[3,2] q) { q = Relu(t) }
+            >
+            y = Relu(x)
+        }""",
+        "g (bool c, float[2,3] x) => (float[2,3] y) { y = Relu(x) }",
+    )
+
+
+def test_bodies_of_functions_are_rewritten() -> None:
+    model = parse(
+        """<ir_version: 10, opset_import: ["" : 21, "own" : 1]>
+        g (float[2,3] x) => (float[2,3] y) { y = own.twice(x) }
+        <domain: "own", opset_import: ["" : 21]>
+        twice (a) => (b) {
+            t = Transpose<perm=[1,0]>(a)
+            u = Transpose<perm=[1,0]>(t)
+            b = Relu(u)
+        }"""
+    )
+    result = rewritten(model)
+    assert [node.op_type for node in result.functions[0].node] == ["Relu"]
+    assert_same_numbers(model, result, exact=True)
+
+
+def test_a_constant_in_a_function_becomes_a_node() -> None:
+    model = parse(
+        """<ir_version: 10, opset_import: ["" : 21, "own" : 1]>
+        g (float[3,2] x) => (float[3,2] y) { y = own.plus(x) }
+        <domain: "own", opset_import: ["" : 21]>
+        plus (a) => (b) {
+            w = Constant<value = float[2,3] {1,2,3,4,5,6}>()
+            t = Transpose<perm=[1,0]>(w)
+            b = Add(a, t)
+        }"""
+    )
+    result = rewritten(model)
+    assert [node.op_type for node in result.functions[0].node] == ["Constant", "Add"]
+    assert_same_numbers(model, result, exact=True)
+
+
+def test_a_perm_bound_by_the_caller_is_left_alone() -> None:
+    model = parse(
+        """<ir_version: 10, opset_import: ["" : 21, "own" : 1]>
+        g (float[2,3] x) => (float[2,3] y) { y = own.turn<p = [1,0]>(x) }
+        <domain: "own", opset_import: ["" : 21]>
+        turn <p> (a) => (b) {
+            t = Transpose<perm: ints = @p>(a)
+            b = Transpose<perm: ints = @p>(t)
+        }"""
+    )
+    assert [node.op_type for node in rewritten(model).functions[0].node] == ["Transpose"] * 2
+
+
+def test_an_unknown_operator_stays_even_when_nothing_reads_it() -> None:
+    assert_kept(
+        """g (float[2,3] x) => (float[2,3] y) {
+            d = com.microsoft.Unheard(x)
+            y = Relu(x)
+        }"""
+    )
+
+
+def test_new_nodes_name_the_nodes_they_stand_for() -> None:
+    model = parse(
+        """g (float[3,5] a, float[3,2] b) => (float[5,2] y) {
+            t = Transpose<perm=[1,0]>(a)
+            y = MatMul(t, b)
+        }"""
+    )
+    model.graph.node[1].name = "product"
+    (node,) = rewritten(model).graph.node
+    assert {entry.key: entry.value for entry in node.metadata_props} == {ORIGIN_KEY: "product"}
+
+
+PERMS = st.permutations(range(3)).map(tuple)
+
+
+@st.composite
+def forests(draw: st.DrawFn) -> onnx.ModelProto:
+    """Random trees of Transposes and unary operators over one input, with several outputs."""
+    dims = draw(st.sampled_from([(2, 3, 5), (3, 3, 3), (1, 2, 1), (2, 0, 3)]))
+    shapes: dict[str, tuple[int, ...]] = {"x": dims}
+    nodes = []
+    for index in range(draw(st.integers(1, 12))):
+        source = draw(st.sampled_from(sorted(shapes)))
+        name = f"v{index}"
+        if draw(st.booleans()):
+            perm = draw(PERMS)
+            nodes.append(helper.make_node("Transpose", [source], [name], perm=perm))
+            shapes[name] = tuple(shapes[source][axis] for axis in perm)
+        else:
+            nodes.append(helper.make_node("Neg", [source], [name]))
+            shapes[name] = shapes[source]
+    count = draw(st.integers(1, len(nodes)))
+    outputs = draw(st.permutations([f"v{i}" for i in range(len(nodes))]))[:count]
+    graph = helper.make_graph(
+        nodes,
+        "forest",
+        [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, dims)],
+        [helper.make_tensor_value_info(o, onnx.TensorProto.FLOAT, shapes[o]) for o in outputs],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(forests())
+def test_random_forests_compute_the_same_with_no_more_transposes(model: onnx.ModelProto) -> None:
+    result = rewritten(model)
+    assert transposes(result) <= transposes(model)
+    dims = [dim.dim_value for dim in model.graph.input[0].type.tensor_type.shape.dim]
+    x = np.random.default_rng(0).permutation(int(np.prod(dims))).reshape(dims).astype(np.float32)
+    expected = ReferenceEvaluator(model).run(None, {"x": x})
+    got = ReferenceEvaluator(result).run(None, {"x": x})
+    for one, other in zip(expected, got, strict=True):
+        assert one.shape == other.shape
+        assert one.tobytes() == other.tobytes()

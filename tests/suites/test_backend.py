@@ -1,0 +1,58 @@
+"""Every backend test the reference evaluator passes is still passed after optimising."""
+
+from __future__ import annotations
+
+import onnx
+import pytest
+
+from relayout.assign.layouts import ChooseLayouts
+from relayout.graph.invariants import Interface
+from relayout.graph.load import load
+from relayout.graph.measure import Objective, measure
+from relayout.graph.save import to_proto
+from relayout.pipeline import Checking, layouts
+from relayout.targets.target import ONNX
+from tests.suites.backend import Case, case, case_names, wrapped
+
+
+def optimised(model: onnx.ModelProto) -> onnx.ModelProto:
+    loaded = load(model)
+    if loaded.frozen is not None:
+        return loaded.source
+    before = measure(loaded.ir)
+    choose = ChooseLayouts(Objective.BYTES)
+    layouts(ONNX, choose).run(loaded.ir, [Checking(Interface.of(loaded.ir))])
+    assert measure(loaded.ir).bytes_moved <= before.bytes_moved
+    return to_proto(loaded)
+
+
+def assert_same_interface(before: onnx.ModelProto, after: onnx.ModelProto) -> None:
+    assert list(before.graph.input) == list(after.graph.input)
+    assert list(before.graph.output) == list(after.graph.output)
+
+
+def baseline(kind: str, name: str) -> Case:
+    found = case(kind, name)
+    if not found.passes():
+        pytest.skip("the reference evaluator does not pass it")
+    return found
+
+
+@pytest.mark.parametrize(("kind", "name"), case_names())
+def test_optimised_model_is_still_right(kind: str, name: str) -> None:
+    found = baseline(kind, name)
+    result = optimised(found.model)
+    assert_same_interface(found.model, result)
+    found.run(result)
+
+
+@pytest.mark.parametrize(("kind", "name"), case_names())
+def test_wrapped_model_is_still_right_and_unwrapped(kind: str, name: str) -> None:
+    found = baseline(kind, name)
+    model = wrapped(found)
+    result = optimised(model)
+    assert_same_interface(model, result)
+    found.run(result)
+    if (loaded := load(model)).frozen is None:
+        given = measure(load(found.model).ir).transposes
+        assert measure(load(result).ir).transposes <= given, loaded.notices

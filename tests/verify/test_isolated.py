@@ -1,0 +1,90 @@
+"""A child process shields its caller from what models do."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from onnx import helper
+
+from relayout.verify import NumericOptions, NumericVerdict, compare, compare_isolated
+from tests.verify.models import constant, node, one_node, plus, save, tensor
+
+TWO_GIGABYTES = 2 * 10**9
+
+
+def test_the_verdict_is_the_same(tmp_path: Path) -> None:
+    before, after = plus(tmp_path / "a.onnx", 1.0), plus(tmp_path / "b.onnx", 2.0)
+    options = NumericOptions(shapes={"x": (2, 3)}, fixed={"x": np.ones((2, 3), np.float32)})
+    verdict = compare_isolated(before, after, options)
+    assert verdict == compare(before, after, options)
+    assert verdict.summary() == (
+        "differs: output 'y' at [0,0]: 2.0 became 3.0 (error 5.0e-01, would pass at 5.0e-01)"
+    )
+
+
+@pytest.mark.parametrize("other", ["a", "b"])
+def test_verdicts_travel_as_json(tmp_path: Path, other: str) -> None:
+    before = plus(tmp_path / "a.onnx", 1.0, ("N", "M"))
+    plus(tmp_path / "b.onnx", 2.0, ("N", "M"))
+    verdict = compare(before, tmp_path / f"{other}.onnx")
+    assert NumericVerdict.from_json(json.loads(json.dumps(verdict.to_json()))) == verdict
+
+
+def test_a_bomb_does_not_go_off(tmp_path: Path) -> None:
+    nodes = [
+        node("ConstantOfShape", ["s"], ["c"]),
+        node("ReduceMax", ["c"], ["m"], keepdims=0),
+        node("Add", ["x", "m"], ["y"]),
+    ]
+    size = constant("s", [2**18, 2**18], np.int64)
+    path = save(tmp_path / "a.onnx", nodes, [tensor("x", (2,))], [tensor("y", (2,))], [size])
+    start = time.monotonic()
+    verdict = compare_isolated(path, path, memory=TWO_GIGABYTES)
+    assert verdict.status == "unknown"
+    assert verdict.reason == "the runtime needed more than 2 GB"
+    assert time.monotonic() - start < 10
+
+
+def endless(path: Path) -> Path:
+    """A model that counts to two to the power of sixty."""
+    body = helper.make_graph(
+        [node("Identity", ["on"], ["still_on"]), node("Add", ["a", "one"], ["b"])],
+        "body",
+        [tensor("i", (), 7), tensor("on", (), 9), tensor("a", (2,))],
+        [tensor("still_on", (), 9), tensor("b", (2,))],
+    )
+    constants = [
+        constant("count", 2**60, np.int64),
+        constant("on0", True, np.bool_),
+        constant("one", [1, 1]),
+    ]
+    loop = node("Loop", ["count", "on0", "x"], ["y"], body=body)
+    return save(path, [loop], [tensor("x", (2,))], [tensor("y", (2,))], constants)
+
+
+def test_a_model_that_never_ends_is_stopped(tmp_path: Path) -> None:
+    path = endless(tmp_path / "a.onnx")
+    start = time.monotonic()
+    verdict = compare_isolated(path, path, seconds=2.0)
+    assert verdict.status == "unknown"
+    assert verdict.reason == "the comparison took more than 2 s"
+    assert time.monotonic() - start < 6
+
+
+def test_a_child_that_cannot_even_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = one_node(tmp_path / "a.onnx", "Relu")
+    monkeypatch.setattr("sys.executable", str(tmp_path / "nothing"))
+    assert "no process could be started" in compare_isolated(path, path).reason
+
+
+def test_a_child_that_crashes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = one_node(tmp_path / "a.onnx", "Relu")
+    crashing = tmp_path / "python"
+    crashing.write_text("#!/bin/sh\nkill -SEGV $$\n")
+    crashing.chmod(0o755)
+    monkeypatch.setattr("sys.executable", str(crashing))
+    assert compare_isolated(path, path).reason == "the comparison crashed (Segmentation fault)"
