@@ -11,10 +11,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["NumericOptions", "RelayoutError", "Result", "inspect", "optimize"]
+__all__ = [
+    "NumericOptions",
+    "RelayoutError",
+    "Result",
+    "check_certificate",
+    "inspect",
+    "optimize",
+]
 
 if TYPE_CHECKING:
-    from relayout.api import Result, inspect, optimize
+    from relayout.api import Result, check_certificate, inspect, optimize
     from relayout.errors import RelayoutError
     from relayout.verify.verdict import NumericOptions
 
@@ -22,6 +29,7 @@ _HOMES = {
     "NumericOptions": "relayout.verify.verdict",
     "RelayoutError": "relayout.errors",
     "Result": "relayout.api",
+    "check_certificate": "relayout.api",
     "inspect": "relayout.api",
     "optimize": "relayout.api",
 }

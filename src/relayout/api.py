@@ -4,24 +4,29 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import onnx
 
+from relayout.assign.claim import claim, faults
+from relayout.assign.formulate import Terms, formulate
 from relayout.assign.layouts import ChooseLayouts
-from relayout.describe import figures, model_record, transpose_records
+from relayout.describe import assumed, figures, model_record, transpose_records
 from relayout.errors import RelayoutError
+from relayout.graph.interface import free_interface
 from relayout.graph.invariants import Interface
 from relayout.graph.load import load
 from relayout.graph.measure import Measure, Objective, measure
 from relayout.graph.model import LoadedModel
+from relayout.graph.region import regions_of
 from relayout.graph.save import Staged, staged, to_proto
 from relayout.graph.sources import ModelSource
-from relayout.pipeline import Checking, Outcome, Timing, layouts
-from relayout.report.records import ModelRecord, RunRecord
+from relayout.pipeline import Checking, Outcome, Timing, layouts, local_rules
+from relayout.report.records import ModelRecord, RunRecord, TransposeRecord
 from relayout.targets.target import target_of
 from relayout.verify.isolated import compare_isolated
 from relayout.verify.verdict import NumericOptions, NumericVerdict
@@ -38,16 +43,17 @@ class Result:
     """What an optimisation did, and the model it made."""
 
     loaded: LoadedModel
-    output: Path | None
     target: str
+    choose: ChooseLayouts
     before: Measure
     after: Measure
     outcomes: tuple[Outcome, ...]
     changed: bool
-    verdict: NumericVerdict | None
-    """None where there was nothing to compare, or nobody asked."""
     seconds: Mapping[str, float]
-    dims: Mapping[str, int]
+    verdict: NumericVerdict | None = None
+    """None where there was nothing to compare, or nobody asked."""
+    output: Path | None = None
+    """Where the model was written."""
 
     @property
     def accepted(self) -> bool:
@@ -61,25 +67,56 @@ class Result:
             return self.loaded.source
         return to_proto(self.loaded)
 
+    def certificate(self) -> dict[str, Any]:
+        """The proof that no other choice of layouts costs less, for `check_certificate`."""
+        terms = self.choose.terms
+        settings = {
+            "target": self.target,
+            "minimize": terms.objective.value,
+            "dims": dict(terms.dims),
+            "free_inputs": terms.free_inputs,
+            "free_outputs": terms.free_outputs,
+        }
+        return claim(self.choose.decisions, settings)
+
+    def _verdict_text(self) -> str:
+        if not self.changed:
+            return SAME_FILE
+        if self.verdict is None:
+            return NOT_VERIFIED
+        if self.verdict.status == "unknown":
+            return f"cannot be verified, {self.verdict.reason}; --no-verify writes it all the same"
+        return self.verdict.summary()
+
+    def _left(self) -> tuple[TransposeRecord, ...]:
+        """The Transposes that stay; none where passes in vain left another model than the given."""
+        dims = self.choose.terms.dims
+        if self.loaded.frozen is not None:
+            return ()
+        if not self.changed and measure(self.loaded.ir, dims) != self.before:
+            return ()
+        return transpose_records(self.loaded.ir, dims)
+
     def record(self) -> RunRecord:
         """What there is to tell."""
         applied: Counter[str] = Counter()
         for outcome in self.outcomes:
             applied += outcome.applied
-        summary = NOT_VERIFIED if self.verdict is None else self.verdict.summary()
-        written = self.accepted and self.output is not None
+        dims = self.choose.terms.dims
         return RunRecord(
             source="" if self.loaded.path is None else str(self.loaded.path),
-            output=str(self.output) if written else None,
+            output=None if self.output is None else str(self.output),
             target=self.target,
             before=figures(self.before),
             after=figures(self.after),
             changed=self.changed,
             applied=dict(applied) if self.changed else {},
-            left=transpose_records(self.loaded.ir, self.dims) if self.changed else (),
-            notices=tuple(self.loaded.notices),
-            verdict=summary if self.changed else SAME_FILE,
+            left=self._left(),
+            assumed=assumed(self.loaded, dims),
+            notices=(*self.loaded.notices, *self.choose.notes),
+            verdict=self._verdict_text(),
             verified=not self.changed or (self.verdict is not None and self.verdict.equal),
+            optimal=self.choose.optimal,
             seconds=dict(self.seconds),
         )
 
@@ -91,6 +128,8 @@ def optimize(
     target: str = "onnx",
     minimize: str = "bytes",
     budget: float = 10.0,
+    free_inputs: bool = False,
+    free_outputs: bool = False,
     verify: bool = True,
     inputs: NumericOptions | None = None,
     stage: Stage = lambda _: None,
@@ -98,49 +137,61 @@ def optimize(
     """Choose the order of every tensor, compare the numbers, write the result to `output`.
 
     `minimize` is "bytes" (fewest bytes moved by Transposes) or "count" (fewest Transposes); after
-    `budget` seconds of choosing the best found is taken.
+    `budget` seconds of choosing the best found is taken. `free_inputs` and `free_outputs` let the
+    orders of the model's own inputs and outputs change; the notices say how.
 
     Nothing is written if the numbers differ or cannot be compared. A model in which nothing could
     be improved is written as it came, byte for byte.
     """
     inputs = inputs or NumericOptions()
+    terms = Terms(objective_of(minimize), inputs.dims, free_inputs, free_outputs)
     stage("reading")
     loaded = load(source)
+    _check_names(loaded, inputs)
     stage("optimising")
-    choose = ChooseLayouts(objective_of(minimize), budget, inputs.dims)
-    improved = _improve(loaded, target, choose)
+    result = _improved(loaded, target, ChooseLayouts(terms, budget))
     path = None if output is None else Path(output)
-    verdict = _deliver(improved, path, inputs if verify else None, stage)
-    return Result(
-        loaded,
-        path,
-        target,
-        improved.before,
-        improved.after,
-        improved.outcomes,
-        improved.changed,
-        verdict,
-        improved.seconds,
-        inputs.dims,
-    )
+    if not (free_inputs or free_outputs):
+        return _delivered(result, path, inputs if verify else None, stage)
+    if verify:
+        result = _delivered(result, None, inputs, stage)
+    return _delivered(_freed(result), path, None, stage) if result.accepted else result
 
 
 def inspect(source: ModelSource, *, dims: Mapping[str, int] | None = None) -> ModelRecord:
     """The interface, the operators and the Transposes of a model."""
-    loaded = load(source)
-    if loaded.frozen is not None:
-        raise RelayoutError(f"the model cannot be looked into: {loaded.frozen}")
-    return model_record(loaded, dims or {})
+    return model_record(_open(source), dims or {})
 
 
-@dataclass(frozen=True, slots=True)
-class _Improved:
-    loaded: LoadedModel
-    before: Measure
-    after: Measure
-    outcomes: tuple[Outcome, ...]
-    changed: bool
-    seconds: Mapping[str, float]
+def count(source: ModelSource, *, dims: Mapping[str, int] | None = None) -> Measure:
+    """How many Transposes a model has, what they move, and how many nodes there are."""
+    return measure(_open(source).ir, dims)
+
+
+def check_certificate(document: Any, model: ModelSource | None = None) -> list[str]:
+    """What is wrong with a certificate; nothing if it holds.
+
+    With the given model at hand, its layout problems are stated anew and must be the certified
+    ones; without it only the proofs themselves are checked.
+    """
+    if model is None:
+        return faults(document)
+    settings = document.get("settings") if isinstance(document, dict) else None
+    if not isinstance(settings, dict):
+        return ["the certificate does not say under which settings it was made"]
+    loaded = _open(model)
+    local_rules(target_of(str(settings.get("target")))).run(loaded.ir)
+    terms = Terms(
+        objective_of(str(settings.get("minimize"))),
+        settings.get("dims") or {},
+        settings.get("free_inputs") is True,
+        settings.get("free_outputs") is True,
+    )
+    problems = [
+        formulate(region, terms if region.graph is loaded.ir.graph else terms.inside()).problem
+        for region in regions_of(loaded.ir)
+    ]
+    return faults(document, problems)
 
 
 def objective_of(name: str) -> Objective:
@@ -151,42 +202,77 @@ def objective_of(name: str) -> Objective:
         raise RelayoutError(f"unknown objective {name!r}; the objectives are {known}") from None
 
 
-def _improve(loaded: LoadedModel, target: str, choose: ChooseLayouts) -> _Improved:
+def _check_names(loaded: LoadedModel, inputs: NumericOptions) -> None:
+    """Refuse shapes and lengths for what the model does not have: they are typing errors."""
+    declared = loaded.source.graph.input
+    names = [value.name for value in declared]
+    dims = {d.dim_param for value in declared for d in value.type.tensor_type.shape.dim}
+    for name in inputs.shapes:
+        if name not in names:
+            raise RelayoutError(f"the model has no input {name!r}; it has {', '.join(names)}")
+    for name in inputs.dims:
+        known = ", ".join(sorted(dims - {""})) or "none"
+        if name not in dims and "[" not in name:
+            raise RelayoutError(f"no input has a dimension {name!r}; the named ones are: {known}")
+
+
+def _open(source: ModelSource) -> LoadedModel:
+    loaded = load(source)
+    if loaded.frozen is not None:
+        raise RelayoutError(f"the model cannot be looked into: {loaded.frozen}")
+    return loaded
+
+
+def _improved(loaded: LoadedModel, target: str, choose: ChooseLayouts) -> Result:
+    """The model after all passes, not yet verified or written."""
     pipeline = layouts(target_of(target), choose)
     if loaded.frozen is not None:
         loaded.notices.append(f"copied as it is: {loaded.frozen}")
         nothing = Measure(0, 0, 0)
-        return _Improved(loaded, nothing, nothing, (), False, {})
-    before = measure(loaded.ir, choose.dims)
+        return Result(loaded, target, choose, nothing, nothing, (), False, {})
+    before = measure(loaded.ir, choose.terms.dims)
     timing = Timing()
     outcomes = pipeline.run(loaded.ir, [Checking(Interface.of(loaded.ir)), timing])
-    after = measure(loaded.ir, choose.dims)
-    changed = after.better_than(before, choose.objective)
-    return _Improved(
-        loaded, before, after if changed else before, tuple(outcomes), changed, timing.seconds
-    )
+    after = measure(loaded.ir, choose.terms.dims)
+    changed = after.better_than(before, choose.terms.objective)
+    last = after if changed else before
+    return Result(loaded, target, choose, before, last, tuple(outcomes), changed, timing.seconds)
 
 
-def _deliver(
-    improved: _Improved, output: Path | None, inputs: NumericOptions | None, stage: Stage
-) -> NumericVerdict | None:
-    """Write the result beside its place, compare, and put it in its place if it is right."""
-    if output is None and (inputs is None or not improved.changed):
-        return None
+def _freed(result: Result) -> Result:
+    """The model with the Transposes at its border taken into its interface."""
+    terms = result.choose.terms
+    if result.loaded.frozen is not None:
+        return result
+    changes = free_interface(result.loaded, inputs=terms.free_inputs, outputs=terms.free_outputs)
+    result.loaded.notices.extend(changes)
+    if not changes:
+        return result
+    return replace(result, after=measure(result.loaded.ir, terms.dims), changed=True)
+
+
+def _delivered(
+    result: Result, output: Path | None, inputs: NumericOptions | None, stage: Stage
+) -> Result:
+    """Write the model beside its place, compare, and put it in its place if it is right."""
+    compares = result.changed and inputs is not None
+    if output is None and not compares:
+        return result
     with TemporaryDirectory(prefix="relayout-") as folder:
         place = Path(folder) / "after.onnx" if output is None else output
         stage("writing")
-        with staged(improved.loaded, place, changed=improved.changed) as file:
-            verdict = None
-            if improved.changed and inputs is not None:
+        with staged(result.loaded, place, changed=result.changed) as file:
+            if result.changed and inputs is not None:
                 stage("comparing numbers")
-                verdict = _compare(improved.loaded, file, inputs, Path(folder))
-            if output is not None and (verdict is None or verdict.equal):
+                verdict = _compared(result.loaded, file, inputs, Path(folder))
+                result = replace(result, verdict=verdict)
+            if output is not None and result.accepted:
                 file.commit()
-    return verdict
+                result = replace(result, output=output)
+    return result
 
 
-def _compare(
+def _compared(
     loaded: LoadedModel, file: Staged, inputs: NumericOptions, folder: Path
 ) -> NumericVerdict:
     if loaded.path is not None:

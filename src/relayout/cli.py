@@ -10,6 +10,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from relayout import __version__
@@ -54,10 +55,14 @@ def optimize(options: argparse.Namespace) -> int:
             target=options.target,
             minimize=options.minimize,
             budget=options.budget,
+            free_inputs=options.free_inputs,
+            free_outputs=options.free_outputs,
             verify=not options.no_verify,
             inputs=_numeric_options(options),
             stage=stage,
         )
+    if options.certificate and result.accepted:
+        _write_json(options.certificate, result.certificate())
     record = result.record()
     _show(options, record.to_json(), run_text(record, every=options.all))
     return DONE if result.accepted else REFUSED
@@ -79,12 +84,24 @@ def check(options: argparse.Namespace) -> int:
 
     with _progress() as stage:
         stage("reading")
-        count = api.inspect(options.model).figures.transposes
+        count = api.count(options.model).transposes
     within = count <= options.max_transposes
     record = {"transposes": count, "max_transposes": options.max_transposes, "ok": within}
     verdict = "ok" if within else "too many"
     _show(options, record, [f"{verdict}: {count} Transposes, at most {options.max_transposes}"])
     return DONE if within else REFUSED
+
+
+def verify_certificate(options: argparse.Namespace) -> int:
+    from relayout import api
+
+    document = _read_json(options.certificate)
+    with _progress() as stage:
+        stage("checking")
+        found = api.check_certificate(document, options.model)
+    about = "the proofs hold, and they are about this model" if options.model else "the proofs hold"
+    _show(options, {"ok": not found, "faults": found}, found or [about])
+    return REFUSED if found else DONE
 
 
 def demo(options: argparse.Namespace) -> int:
@@ -102,6 +119,7 @@ def _parser() -> Parser:
     _add_optimize(commands)
     _add_inspect(commands)
     _add_check(commands)
+    _add_verify_certificate(commands)
     _add_demo(commands)
     return parser
 
@@ -115,6 +133,9 @@ def _add_optimize(commands: Any) -> None:
     parser.add_argument("--target", choices=("onnx", "ort"), default="onnx", help=TARGET_HELP)
     parser.add_argument("--minimize", choices=("bytes", "count"), default="bytes", help=GOAL_HELP)
     parser.add_argument("--budget", type=float, default=10.0, metavar="SECONDS", help=BUDGET_HELP)
+    parser.add_argument("--certificate", metavar="C.json", help="write the proof of the choice")
+    parser.add_argument("--free-inputs", action="store_true", help=FREE_HELP.format("inputs"))
+    parser.add_argument("--free-outputs", action="store_true", help=FREE_HELP.format("outputs"))
     parser.add_argument("--no-verify", action="store_true", help="write without comparing numbers")
     parser.add_argument(
         "--tolerance", type=float, help="largest error relative to an output's scale"
@@ -138,6 +159,18 @@ def _add_check(commands: Any) -> None:
     parser.add_argument("--max-transposes", type=_count, required=True, metavar="N")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(command=check)
+
+
+def _add_verify_certificate(commands: Any) -> None:
+    parser = commands.add_parser(
+        "verify-certificate", help="check a proof that no other choice of layouts costs less"
+    )
+    parser.add_argument("certificate", metavar="C.json")
+    parser.add_argument(
+        "--model", metavar="IN.onnx", help="the given model: the proof must be about it"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(command=verify_certificate)
 
 
 def _add_demo(commands: Any) -> None:
@@ -179,9 +212,26 @@ OPTIMIZE_HELP = (
     "Choose the order in which every tensor is stored so that Transposes cost least; "
     "compare the numbers of both models; write the result only if they are equal."
 )
+FREE_HELP = "let the order of the model's {} change; it is said how"
 GOAL_HELP = "what to make least: bytes moved by Transposes (default) or their count"
 BUDGET_HELP = "how long to look for the best choice of layouts (default 10)"
 TARGET_HELP = "onnx: standard operators only (default); ort: also those of ONNX Runtime"
+
+
+def _write_json(path: str, document: Any) -> None:
+    try:
+        Path(path).write_text(json.dumps(document), encoding="utf-8")
+    except OSError as error:
+        raise RelayoutError(f"cannot write {path!r}: {error.strerror}") from None
+
+
+def _read_json(path: str) -> Any:
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise RelayoutError(f"cannot read {path!r}: {error.strerror}") from None
+    except ValueError:
+        raise RelayoutError(f"{path!r} is not JSON") from None
 
 
 def _numeric_options(options: argparse.Namespace) -> Any:

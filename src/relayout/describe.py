@@ -7,14 +7,17 @@ from collections.abc import Iterable, Mapping
 
 import onnx_ir as ir
 
-from relayout.graph.measure import Measure, bytes_of, measure, moving_transposes
+from relayout.assign.explain import explanations
+from relayout.graph.measure import NOMINAL_LENGTH, Measure, bytes_of, measure, moving_transposes
 from relayout.graph.model import LoadedModel
 from relayout.graph.read import Shape, perm_of, shape_of
-from relayout.graph.region import Region, regions_of
-from relayout.layout.permutation import Permutation
-from relayout.layout.transport import Refusal
-from relayout.ops.registry import rule_of, transport
-from relayout.report.records import Figures, ModelRecord, PortRecord, TransposeRecord
+from relayout.graph.region import regions_of
+from relayout.graph.source_line import source_line
+from relayout.report.explanation import Explanation
+from relayout.report.records import Assumed, Figures, ModelRecord, PortRecord, TransposeRecord
+
+EXPLAIN_SECONDS = 2.0
+"""How long `inspect` looks for a better choice of layouts, per graph."""
 
 
 def model_record(loaded: LoadedModel, dims: Mapping[str, int]) -> ModelRecord:
@@ -30,7 +33,8 @@ def model_record(loaded: LoadedModel, dims: Mapping[str, int]) -> ModelRecord:
         outputs=_ports(model.graph.outputs),
         figures=figures(measure(model, dims)),
         operators=dict(sorted(operators.items())),
-        transposes=transpose_records(model, dims),
+        transposes=transpose_records(model, dims, EXPLAIN_SECONDS),
+        assumed=assumed(loaded, dims),
         notices=tuple(loaded.notices),
     )
 
@@ -39,8 +43,26 @@ def figures(measured: Measure) -> Figures:
     return Figures(measured.transposes, measured.bytes_moved, measured.nodes)
 
 
-def transpose_records(model: ir.Model, dims: Mapping[str, int]) -> tuple[TransposeRecord, ...]:
-    return tuple(_transpose_record(region, node, dims) for region, node in moving_transposes(model))
+def transpose_records(
+    model: ir.Model, dims: Mapping[str, int], budget_seconds: float | None = None
+) -> tuple[TransposeRecord, ...]:
+    """Every Transpose that moves data; with a budget it is also told which ones are avoidable."""
+    explained = explanations(model, dims, budget_seconds)
+    return tuple(_transpose_record(node, why, dims) for node, why in explained.items())
+
+
+def assumed(loaded: LoadedModel, dims: Mapping[str, int]) -> Assumed:
+    """The lengths that the size of some Transpose depends on and nobody told."""
+    if loaded.frozen is not None:
+        return Assumed()
+    shapes = [shape_of(node.outputs[0]) or () for _, node in moving_transposes(loaded.ir)]
+    unknown = dict.fromkeys(
+        length for shape in shapes for length in shape if not isinstance(length, int)
+    )
+    given = {length for value in loaded.ir.graph.inputs for length in shape_of(value) or ()}
+    told = [name for name in unknown if name is not None and name in dims]
+    names = tuple(name for name in unknown if name and name in given and name not in dims)
+    return Assumed(names, len(unknown) - len(told) - len(names), NOMINAL_LENGTH)
 
 
 def shape_text(shape: Shape | None) -> str:
@@ -49,40 +71,17 @@ def shape_text(shape: Shape | None) -> str:
     return "[" + ",".join("?" if length is None else str(length) for length in shape) + "]"
 
 
-def _transpose_record(region: Region, node: ir.Node, dims: Mapping[str, int]) -> TransposeRecord:
+def _transpose_record(node: ir.Node, why: Explanation, dims: Mapping[str, int]) -> TransposeRecord:
     source, result, order = node.inputs[0], node.outputs[0], perm_of(node)
-    producer = None if source is None else source.producer()
-    readers = list(dict.fromkeys(use.node for use in result.uses()))
-    reasons = dict.fromkeys(_reasons(region, result, readers, order))
-    names = [_op_name(reader) for reader in readers]
     return TransposeRecord(
         name=node.name or result.name or "",
-        perm=None if order is None else order.axes,
+        tensor="" if source is None else source.name or "",
         shape=shape_text(shape_of(source)),
+        perm=None if order is None else order.axes,
         bytes_moved=2 * bytes_of(result, dims),
-        source="graph input" if producer is None else _op_name(producer),
-        readers=(*names, *(["graph output"] if result.is_graph_output() else [])),
-        reasons=tuple(reasons),
+        line=source_line(node),
+        why=why,
     )
-
-
-def _reasons(
-    region: Region, value: ir.Value, readers: Iterable[ir.Node], order: Permutation | None
-) -> Iterable[str]:
-    """What each reader says to the value as it was before the Transpose."""
-    if order is None:
-        yield "its perm does not fit the rank, or the rank is unknown"
-        return
-    if value.is_graph_output():
-        yield "the model's output is declared in this order"
-    for reader in readers:
-        view = region.view(reader)
-        lead = rule_of(view).lead(view)
-        if lead >= view.arity or reader.inputs[lead] is not value:
-            continue
-        answer = transport(view, order.inverse())
-        if isinstance(answer, Refusal):
-            yield answer.reason
 
 
 def _ports(values: Iterable[ir.Value]) -> tuple[PortRecord, ...]:

@@ -11,9 +11,11 @@ from typing import Protocol
 import onnx_ir as ir
 
 from relayout.graph.invariants import Interface, check
+from relayout.graph.refine import refine_shapes
 from relayout.rewrite.constants import FoldConstants
 from relayout.rewrite.dead import remove_dead
 from relayout.rewrite.matmul import FoldIntoGemm, FoldIntoMatMul
+from relayout.rewrite.splits import GroupTransposedLegs
 from relayout.rewrite.transposes import ComposeChain, DropIdentity, FoldConstant, ShareEqual
 from relayout.rewrite.views import UnitMoveToReshape
 from relayout.rewrite.worklist import Rewrite, rewrite_model
@@ -67,6 +69,11 @@ class Pipeline:
         return outcomes
 
 
+def local_rules(target: Target) -> Pipeline:
+    """What comes before a choice of layouts: nothing dead, no chain of Transposes."""
+    return Pipeline(_rules_and_shapes(target))
+
+
 def graph_rules(target: Target) -> Pipeline:
     """The rules of Transposes and matrix products, to a fixpoint."""
     return Pipeline((*_local_rules(target), *_last_rules()))
@@ -76,12 +83,19 @@ def layouts(target: Target, choose: Callable[[ir.Model], Counter[str]]) -> Pipel
     """The local rules, then a choice of layouts for the whole model, then the local rules again."""
     return Pipeline(
         (
-            *_local_rules(target),
+            *_rules_and_shapes(target),
             Pass("choose layouts", choose),
             *_local_rules(target),
             *_last_rules(),
         )
     )
+
+
+def _rules_and_shapes(target: Target) -> tuple[Pass, ...]:
+    """The local rules, and again after what their folding says about shapes."""
+    rules = _local_rules(target)
+    again = (Pass("learn shapes", refine_shapes), *rules)
+    return (*rules, *again, *again)
 
 
 def _local_rules(target: Target) -> tuple[Pass, ...]:
@@ -93,8 +107,8 @@ def _local_rules(target: Target) -> tuple[Pass, ...]:
 
 def _last_rules() -> tuple[Pass, ...]:
     """What would get in the way of other rewrites."""
-    unit_moves = (UnitMoveToReshape(),)
-    return (Pass("Transposes that move nothing", lambda model: rewrite_model(model, unit_moves)),)
+    last = (GroupTransposedLegs(), UnitMoveToReshape())
+    return (Pass("rewrite what is left", lambda model: rewrite_model(model, last)),)
 
 
 def simplifying(target: Target) -> Sequence[Rewrite]:

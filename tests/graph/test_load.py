@@ -225,7 +225,8 @@ def test_shapes_do_not_depend_on_defaults_that_a_caller_may_override() -> None:
             ir_version=ir_version,
             opsets=[("", 8)],
         )
-        assert ("a" in shapes(load(given).ir.graph)) == known
+        lengths = [3, 2] if known else [None, None]
+        assert shapes(load(given).ir.graph)["a"] == lengths
 
 
 def test_a_long_chain_loads_in_linear_time() -> None:

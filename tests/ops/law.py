@@ -13,12 +13,14 @@ import onnxruntime as ort
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
-from relayout.graph.edit import Editor, Names
+from relayout.graph.edit import Editor
+from relayout.graph.names import Names
 from relayout.graph.read import NodeView
 from relayout.graph.region import Region, regions_of
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Refusal, Transport
 from relayout.ops.registry import rule_of, transport
+from relayout.ops.rule import Side, ask_side
 from tests.samples.sample import Array, Sample
 
 IR_VERSION = 10
@@ -63,16 +65,17 @@ def view_of(sample: Sample) -> NodeView:
     return region.view(node)
 
 
-def check(sample: Sample, order: Permutation) -> Transport | Refusal:
+def check(sample: Sample, order: Permutation, side: Side | None = None) -> Transport | Refusal:
     """Assert that the restated node on permuted data gives the permuted result of the given one."""
     model = ir.from_proto(model_of(sample))
     region, node = _only_node(model)
-    answer = transport(region.view(node), order)
+    view = region.view(node)
+    answer = transport(view, order) if side is None else ask_side(side, view, order)
     if isinstance(answer, Refusal):
         return answer
     assert len(answer.inputs) == len(node.inputs), "one order per operand"
     assert len(answer.outputs) == len(node.outputs), "one order per result"
-    lead = rule_of(region.view(node)).lead(region.view(node))
+    lead = rule_of(view).lead(view) if side is None else side.operand
     assert order.is_identity or answer.inputs[lead] == order, (
         "the lead operand is in the order asked for"
     )

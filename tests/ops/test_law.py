@@ -29,6 +29,29 @@ def test_restated_node_gives_the_permuted_result(sample: Sample) -> None:
     ]
 
 
+WITH_SIDES = [sample for sample in ALL if RULES[sample.domain, sample.op_type].sides]
+
+
+@pytest.mark.parametrize("sample", WITH_SIDES, ids=lambda sample: sample.id)
+def test_a_side_has_a_say_of_its_own(sample: Sample) -> None:
+    for side in rule_of(law.view_of(sample)).sides:
+        operand = sample.inputs[side.operand]
+        assert operand is not None
+        for order in law.orders(operand.ndim):
+            if not order.is_identity:
+                law.check(sample, order, side)
+
+
+def test_both_factors_of_a_product_of_matrices_may_be_transposed() -> None:
+    matrices = [s for s in WITH_SIDES if s.op_type in {"Gemm", "MatMul"} and s.version >= 13]
+    flat = [s for s in matrices if all(x is None or x.ndim == 2 for x in s.inputs[:2])]
+    swap = Permutation.of(1, 0)
+    assert flat
+    for sample in flat:
+        for side in rule_of(law.view_of(sample)).sides:
+            assert not isinstance(law.check(sample, swap, side), Refusal)
+
+
 @pytest.mark.parametrize("sample", ALL, ids=lambda sample: sample.id)
 def test_pull_is_the_reverse_of_transport(sample: Sample) -> None:
     view = law.view_of(sample)

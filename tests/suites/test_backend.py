@@ -5,10 +5,11 @@ from __future__ import annotations
 import onnx
 import pytest
 
+from relayout.assign.formulate import Terms
 from relayout.assign.layouts import ChooseLayouts
 from relayout.graph.invariants import Interface
 from relayout.graph.load import load
-from relayout.graph.measure import Objective, measure
+from relayout.graph.measure import measure
 from relayout.graph.save import to_proto
 from relayout.pipeline import Checking, layouts
 from relayout.targets.target import ONNX
@@ -20,7 +21,7 @@ def optimised(model: onnx.ModelProto) -> onnx.ModelProto:
     if loaded.frozen is not None:
         return loaded.source
     before = measure(loaded.ir)
-    choose = ChooseLayouts(Objective.BYTES)
+    choose = ChooseLayouts(Terms())
     layouts(ONNX, choose).run(loaded.ir, [Checking(Interface.of(loaded.ir))])
     assert measure(loaded.ir).bytes_moved <= before.bytes_moved
     return to_proto(loaded)

@@ -36,11 +36,21 @@ class Writer:
     def write(self, choice: Sequence[int]) -> None:
         graph = self.editor.region.graph
         given = list(graph)
+        self._take_in_sources(choice, given[0] if given else None)
         for number, draft in enumerate(self.formulation.drafts):
             self._node(draft, self.formulation.transport(number, choice[number]))
         self._outputs(graph)
         for node in reversed(given):
             self.editor.discard(node)
+
+    def _take_in_sources(self, choice: Sequence[int], before: ir.Node | None) -> None:
+        """Let an input that is free be stored in another order at once."""
+        for value, operator in self.formulation.sources.items():
+            order = self.formulation.given_order(value, choice[operator])
+            if order is not None and not order.is_identity:
+                self.stored[value] = Stored(
+                    self.editor.transposed(value, order, before=before), order
+                )
 
     def _node(self, draft: Draft, transport: Transport) -> None:
         node = draft.ways.node

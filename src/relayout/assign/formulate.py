@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import onnx_ir as ir
@@ -46,20 +46,39 @@ class Formulation:
     """The nodes; their operators come first in the problem, in this order."""
     tensors: Mapping[ir.Value, Tensor]
     frames: Frames
+    sources: Mapping[ir.Value, int]
+    """The tensors that no node makes, with their operators."""
     notes: tuple[str, ...]
+
+    def given_order(self, source: ir.Value, variant: int) -> Permutation | None:
+        """The order in which a tensor that no node makes comes in a variant."""
+        operator = self.problem.operators[self.sources[source]]
+        return self.tensors[source].orders[operator.variants[variant].writes[0]]
 
     def transport(self, draft: int, variant: int) -> Transport:
         """How a node is restated in a variant."""
         return list(self.drafts[draft].variants.values())[variant]
 
 
-def formulate(
-    region: Region, objective: Objective = Objective.BYTES, dims: Mapping[str, int] | None = None
-) -> Formulation:
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What is made least, with which lengths, and what of the interface may change."""
+
+    objective: Objective = Objective.BYTES
+    dims: Mapping[str, int] = field(default_factory=dict)
+    free_inputs: bool = False
+    free_outputs: bool = False
+
+    def inside(self) -> Terms:
+        """The same for a body, whose borders are not the model's."""
+        return replace(self, free_inputs=False, free_outputs=False)
+
+
+def formulate(region: Region, terms: Terms) -> Formulation:
     """The problem of choosing an order for every tensor of one graph."""
     drafting = _Drafting(region)
     drafting.spread()
-    return drafting.finish(objective, dims or {})
+    return drafting.finish(terms)
 
 
 Weigh: TypeAlias = Callable[[int, int], int]
@@ -181,17 +200,15 @@ class _Drafting:
         self.waiting.append((tensor, stored))
         return tensor.place(stored)
 
-    def finish(self, objective: Objective, dims: Mapping[str, int]) -> Formulation:
+    def finish(self, terms: Terms) -> Formulation:
+        dims = terms.dims
         numbers = {value: index for index, value in enumerate(self.tensors)}
-        weigh = _weighing(objective, list(self.tensors.values()), self.drafts, dims)
+        weigh = _weighing(terms.objective, list(self.tensors.values()), self.drafts, dims)
         operators = [self._operator(draft, numbers, weigh, dims) for draft in self.drafts]
         made = {value for operator in operators for value in operator.results}
-        sources = [
-            Operator(f"given {tensor.value.name}", (), (number,), (Variant((), (0,)),))
-            for number, tensor in enumerate(self.tensors.values())
-            if number not in made
-        ]
-        sinks = [self._sink(frame, numbers) for frame in self.outputs]
+        given = [value for value, number in numbers.items() if number not in made]
+        sources = [self._source(value, numbers, free=terms.free_inputs) for value in given]
+        sinks = [self._sink(frame, numbers, free=terms.free_outputs) for frame in self.outputs]
         values = [
             Value(
                 str(tensor.value.name),
@@ -202,7 +219,12 @@ class _Drafting:
         ]
         problem = LayoutProblem((*operators, *sources, *sinks), tuple(values))
         return Formulation(
-            problem, tuple(self.drafts), self.tensors, self.frames, tuple(self._notes())
+            problem,
+            tuple(self.drafts),
+            self.tensors,
+            self.frames,
+            {value: len(operators) + index for index, value in enumerate(given)},
+            tuple(self._notes()),
         )
 
     def _operator(
@@ -219,10 +241,20 @@ class _Drafting:
             ),
         )
 
-    def _sink(self, frame: Frame, numbers: Mapping[ir.Value, int]) -> Operator:
-        place = self._want(frame, None) or 0
-        name = f"output {frame.tensor.name}"
-        return Operator(name, (numbers[frame.tensor],), (), (Variant((place,), ()),))
+    def _source(self, value: ir.Value, numbers: Mapping[ir.Value, int], *, free: bool) -> Operator:
+        """What comes from outside; an input that is free comes in any order, for nothing."""
+        is_free = free and value in self.region.graph.inputs and not value.is_initializer()
+        places = range(len(self.tensors[value].orders)) if is_free else (0,)
+        variants = tuple(Variant((), (place,)) for place in places)
+        return Operator(f"given {value.name}", (), (numbers[value],), variants)
+
+    def _sink(self, frame: Frame, numbers: Mapping[ir.Value, int], *, free: bool) -> Operator:
+        """What goes outside; an output that is free goes in any order, for nothing."""
+        given = self._want(frame, None) or 0
+        others = range(len(self.tensors[frame.tensor].orders)) if free else ()
+        places = dict.fromkeys((given, *others))
+        variants = tuple(Variant((place,), ()) for place in places)
+        return Operator(f"output {frame.tensor.name}", (numbers[frame.tensor],), (), variants)
 
     def _notes(self) -> list[str]:
         full = [str(tensor.value.name) for tensor in self.tensors.values() if tensor.full]

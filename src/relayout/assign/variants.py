@@ -8,7 +8,7 @@ from itertools import product
 import onnx_ir as ir
 
 from relayout.graph.edit import is_read
-from relayout.graph.read import NodeView, constant_of
+from relayout.graph.read import NodeView, constant_of, shape_of
 from relayout.graph.region import Region, captured_by
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Refusal, Transport
@@ -48,7 +48,13 @@ class NodeVariants:
         return self.rule.lead(self.view)
 
     def leads_to_try(self, slot: int, *, is_result: bool, seen: Permutation) -> list[Permutation]:
-        """Orders of the lead operand that may fit when an operand or result is seen in `seen`."""
+        """Orders of the lead operand that may fit when an operand or result is seen in `seen`.
+
+        Axes of length 1 may stand anywhere, so they are left where the node has them.
+        """
+        values = self.node.outputs if is_result else self.node.inputs
+        shape = shape_of(values[slot])
+        seen = seen if shape is None else seen.settled(shape)
         if is_result and slot == 0:
             pulled = self.rule.pull(self.view, seen)
             return [] if isinstance(pulled, Refusal) else [pulled]

@@ -7,14 +7,14 @@ stored in another order is a new value with a new name, so a name never changes 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 import onnx_ir as ir
 
+from relayout.graph.names import Names
 from relayout.graph.read import constant_of, is_standard
-from relayout.graph.region import Region, bodies_of, regions_of
-from relayout.graph.restate import Restatement
+from relayout.graph.region import Region, bodies_of
+from relayout.graph.restate import Restatement, inferred_shape
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Array, AttributeValue, Transport
 
@@ -22,33 +22,8 @@ ORIGIN_KEY = "relayout.origin"
 """The metadata of a new node that names the nodes it stands for."""
 
 
-@dataclass(slots=True)
-class Names:
-    """The names in use, so that a new one never clashes, in whatever scope it is seen."""
-
-    taken: set[str] = field(default_factory=set)
-
-    @classmethod
-    def of(cls, model: ir.Model) -> Names:
-        names = cls()
-        for region in regions_of(model):
-            names._collect(region.graph)
-        return names
-
-    def fresh(self, hint: str) -> str:
-        name, count = hint, 0
-        while name in self.taken:
-            count += 1
-            name = f"{hint}_{count}"
-        self.taken.add(name)
-        return name
-
-    def _collect(self, graph: ir.Graph) -> None:
-        self.taken.update(value.name or "" for value in graph.inputs)
-        self.taken.update(graph.initializers)
-        for node in graph:
-            self.taken.add(node.name or "")
-            self.taken.update(value.name or "" for value in node.outputs)
+AXES_ARE_OPERANDS = 13
+"""The opset version from which Squeeze and Unsqueeze take their axes as an operand."""
 
 
 class Editor:
@@ -72,8 +47,9 @@ class Editor:
         shape: ir.Shape | None = None,
         domain: str = "",
         origin: Iterable[ir.Node] = (),
+        more_results: Sequence[ir.Value] = (),
     ) -> ir.Value:
-        """A new node with one result, which has the type of `like`.
+        """The first result of a new node, mostly its only one, which has the type of `like`.
 
         It stands before another node, or at the end of the graph (None).
         """
@@ -87,7 +63,7 @@ class Editor:
             operands,
             {name: value for name, value in (attributes or {}).items() if value is not None},
             domain=domain,
-            outputs=[result],
+            outputs=[result, *more_results],
             name=self.names.fresh(f"{op_type}_{hint}"),
             metadata_props=_origin(origin),
         )
@@ -149,19 +125,36 @@ class Editor:
     def unsqueezed(self, value: ir.Value, positions: Sequence[int], *, before: ir.Node) -> ir.Value:
         """`value` with axes of length 1 at these positions of the result."""
         tensor = constant_of(value)
-        hint = f"{value.name}_unsqueezed"
         if tensor is not None:
             array = np.expand_dims(tensor.numpy(), tuple(positions))
-            return self.constant(ir.tensor(array, dtype=tensor.dtype), hint=hint, before=before)
+            data = ir.tensor(array, dtype=tensor.dtype)
+            return self.constant(data, hint=f"{value.name}_unsqueezed", before=before)
         shape = _with_units(value.shape, positions)
-        if self.region.version < 13:
-            attributes = {"axes": list(positions)}
-            return self.add(
-                "Unsqueeze", [value], attributes, before=before, hint=hint, like=value, shape=shape
-            )
-        axes = self.constant(np.asarray(positions, np.int64), hint=f"{hint}_axes", before=before)
+        return self._viewed("Unsqueeze", value, positions, shape, before)
+
+    def squeezed(self, value: ir.Value, axes: Sequence[int], *, before: ir.Node) -> ir.Value:
+        """`value` without these axes, which have length 1."""
+        dims = None if value.shape is None else list(enumerate(value.shape))
+        kept = None if dims is None else ir.Shape([dim for axis, dim in dims if axis not in axes])
+        return self._viewed("Squeeze", value, axes, kept, before)
+
+    def _viewed(
+        self,
+        op_type: str,
+        value: ir.Value,
+        axes: Sequence[int],
+        shape: ir.Shape | None,
+        before: ir.Node,
+    ) -> ir.Value:
+        """A node that names axes, in the form of the opset: as an attribute or as an operand."""
+        hint = f"{value.name}_{op_type.lower()}d"
+        operands, attributes = [value], {"axes": list(axes)}
+        if self.region.version >= AXES_ARE_OPERANDS:
+            array = np.asarray(axes, np.int64)
+            operands.append(self.constant(array, hint=f"{hint}_axes", before=before))
+            attributes = {}
         return self.add(
-            "Unsqueeze", [value, axes], before=before, hint=hint, like=value, shape=shape
+            op_type, operands, attributes, before=before, hint=hint, like=value, shape=shape
         )
 
     def gathered(self, value: ir.Value, positions: Sequence[int], *, before: ir.Node) -> ir.Value:
@@ -209,6 +202,7 @@ class Editor:
         )
         _graph_of(node).insert_before(node, replacement)
         for index, positions in changes.result_gathers.items():
+            results[index].shape = inferred_shape(results[index], self.region.version)
             results[index] = self.gathered(results[index], positions, before=node)
         return results
 
@@ -242,7 +236,7 @@ class Editor:
         A graph output keeps its name: where `new` can be renamed it takes the name over, else an
         Identity carries it.
         """
-        if old.is_graph_output() and self._takes_name(old, new):
+        if old.is_graph_output() and self.may_be_renamed(new):
             self._rename_output(old, new)
         elif old.is_graph_output():
             self._keep_output_by_identity(old, new, origin)
@@ -276,12 +270,12 @@ class Editor:
                     _remove_dead_initializer(value)
         return removed
 
-    def _takes_name(self, old: ir.Value, new: ir.Value) -> bool:
+    def may_be_renamed(self, value: ir.Value) -> bool:
+        """Whether a value of this graph has a name that nobody outside knows."""
         return (
-            new.producer() is not None
-            and new.graph is old.graph
-            and not new.is_graph_output()
-            and not new.is_graph_input()
+            value.producer() is not None
+            and value.graph is self.region.graph
+            and not value.is_graph_output()
         )
 
     def _rename_output(self, old: ir.Value, new: ir.Value) -> None:
@@ -293,7 +287,7 @@ class Editor:
                 outputs[index] = new
         new.name = name
         new.type = new.type or old.type
-        new.shape = old.shape if new.shape is None else new.shape
+        new.shape = new.shape if old.shape is None else old.shape
 
     def _keep_output_by_identity(
         self, old: ir.Value, new: ir.Value, origin: ir.Node | None

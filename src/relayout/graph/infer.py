@@ -9,11 +9,15 @@ from typing import TypeAlias
 import onnx
 
 from relayout.errors import quoted
+from relayout.graph.ranks import derived_shapes
 from relayout.graph.skeleton import FIRST_WITH_DEFAULTS
 from relayout.graph.walk import nested_bodies
 
 MOST_EXPANDED_NODES = 100_000
 """Inference expands functions; above this size they are left out of it."""
+
+_DERIVATIONS = 8
+"""How often inference may go on from a derived shape to the next one."""
 
 _Graphs: TypeAlias = list[onnx.GraphProto]
 """The main graph, then the bodies of control flow."""
@@ -48,6 +52,8 @@ def infer(
         if _add_hints(bare, inferred, recorded, ask):
             result = _run(skeleton, notices)
             inferred = list(_graphs(result))
+    result = _derived(skeleton, result, notices)
+    inferred = list(_graphs(result))
     result.ir_version = given.ir_version
     if not result.functions:
         result.functions.extend(functions)
@@ -55,6 +61,24 @@ def infer(
         _settle_outputs(graph)
     _settle_interface(result.graph, given.graph, notices)
     return result, list(dict.fromkeys(notices))
+
+
+def infer_further(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with what can be inferred from its inputs, as far as that goes."""
+    notices: list[str] = []
+    return _derived(model, _run(model, notices), notices)
+
+
+def _derived(
+    model: onnx.ModelProto, result: onnx.ModelProto, notices: list[str]
+) -> onnx.ModelProto:
+    """What follows from shapes that onnx's inference leaves open though they can be derived."""
+    bare = list(_graphs(model))
+    for _ in range(_DERIVATIONS):
+        if not _add_derived(bare, list(_graphs(result))):
+            break
+        result = _run(model, notices)
+    return result
 
 
 def _forget_outputs(graph: onnx.GraphProto) -> None:
@@ -108,6 +132,17 @@ def _add_hints(bare: _Graphs, inferred: _Graphs, given: _Graphs, ask: _Question)
         for index in declared:
             target.output[index].type.CopyFrom(recorded.output[index].type)
         added = added or bool(hints) or bool(declared)
+    return added
+
+
+def _add_derived(bare: _Graphs, inferred: _Graphs) -> bool:
+    """Let `bare` say what can be derived beyond onnx's inference; whether it says any more."""
+    added = False
+    for target, known in zip(bare, inferred, strict=True):
+        said = {value.name for value in target.value_info}
+        more = [value for value in derived_shapes(known) if value.name not in said]
+        target.value_info.extend(more)
+        added = added or bool(more)
     return added
 
 

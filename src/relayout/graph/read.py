@@ -122,6 +122,10 @@ class NodeView:
     def rank(self, index: int) -> int | None:
         return rank_of(self.node.inputs[index]) if self.has(index) else None
 
+    def dtype(self, index: int) -> ir.DataType | None:
+        value = self.node.inputs[index] if self.has(index) else None
+        return None if value is None else value.dtype
+
     def result_rank(self, index: int) -> int | None:
         return rank_of(self.node.outputs[index]) if index < self.results else None
 

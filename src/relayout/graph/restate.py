@@ -121,7 +121,7 @@ class Restatement:
             origin=[self.node],
         )
         self._annotate(result.producer())
-        result.shape = _inferred_shape(result, self.editor.region.version)
+        result.shape = inferred_shape(result, self.editor.region.version)
         return result
 
     def _annotate(self, step: ir.Node | None) -> None:
@@ -131,7 +131,7 @@ class Restatement:
             step.metadata_props.update({**self.node.metadata_props, **step.metadata_props})
 
 
-def _inferred_shape(result: ir.Value, version: int) -> ir.Shape | None:
+def inferred_shape(result: ir.Value, version: int) -> ir.Shape | None:
     """The shape that follows from the operands of a result's node."""
     node = result.producer()
     schema = None if node is None else schema_of(node.op_type, version)

@@ -62,8 +62,10 @@ def staged(loaded: LoadedModel, target: Path, *, changed: bool) -> Iterator[Stag
     A model that was not changed is copied byte for byte. Data files are never overwritten, so the
     input and the output may be one file.
     """
-    if target.is_dir() or not target.parent.is_dir():
-        raise RelayoutError(f"{quoted(str(target))} is no place for a file")
+    if target.is_dir():
+        raise RelayoutError(f"cannot write {quoted(str(target))}: it is a folder")
+    if not target.parent.is_dir():
+        raise RelayoutError(f"cannot write {quoted(str(target))}: its folder does not exist")
     name = f".{target.stem}.{secrets.token_hex(6)}{target.suffix}"
     stage = Staged(target.parent / name, target)
     try:

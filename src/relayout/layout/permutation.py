@@ -131,6 +131,13 @@ class Permutation:
         first, second = self.rank - 2, self.rank - 1
         return self.axes == (*range(first), second, first)
 
+    def settled(self, shape: Sequence[object]) -> Permutation:
+        """The order with the same data in memory in which axes of length 1 stay where they were."""
+        moving = iter([axis for axis in self.axes if shape[axis] != 1])
+        return Permutation(
+            tuple(axis if shape[axis] == 1 else next(moving) for axis in range(self.rank))
+        )
+
     def moves_only_units(self, shape: Sequence[object]) -> bool:
         """Whether no data moves, because every axis that changes its rank order has length 1.
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 MOVES_ONLY = frozenset(
     (
-        *("Concat", "Expand", "Flatten", "Gather", "GatherND", "Identity", "Reshape", "Slice"),
-        *("Split", "Squeeze", "Tile", "Transpose", "Unsqueeze", "Where"),
+        *("Concat", "Expand", "Flatten", "Gather", "GatherND", "Identity", "Reshape", "ScatterND"),
+        *("Slice", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze", "Where"),
     )
 )
 """Every element of the result is an element of an operand, bit for bit."""
 
 INTEGER_ARITHMETIC = frozenset(
     (
-        *("Abs", "Add", "Cast", "ConstantOfShape", "Equal", "Max", "Min", "Mul", "Neg", "Range"),
-        *("ReduceProd", "Shape", "Size", "Sub"),
+        *("Abs", "Add", "Cast", "ConstantOfShape", "Div", "Equal", "Max", "Min", "Mul", "Neg"),
+        *("Range", "ReduceProd", "Shape", "Size", "Sub"),
     )
 )
 """Exact on integers; shapes are computed with these."""
+
+ROUNDS_SIGNED = frozenset(("Div",))
+"""Exact on integers that are not negative; otherwise runtimes round in different directions."""

@@ -6,10 +6,12 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import onnx_ir as ir
+
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Changes, Refusal, Transport
 from relayout.ops.broadcasting import aligned
-from relayout.ops.rule import OpRule, barrier
+from relayout.ops.rule import OpRule, Side, barrier
 
 if TYPE_CHECKING:
     from relayout.graph.read import NodeView
@@ -66,10 +68,41 @@ def pull_matrix_product(view: NodeView, result: Permutation) -> Permutation | Re
     return result.drop(added)
 
 
-def gemm(view: NodeView, order: Permutation) -> Transport:
+GEMM_TYPES = frozenset(
+    (ir.DataType.FLOAT, ir.DataType.DOUBLE, ir.DataType.FLOAT16, ir.DataType.BFLOAT16)
+)
+"""Runtimes have kernels of Gemm for these; for integers many have MatMul only."""
+
+GEMM_WITHOUT_C = 11
+"""The opset version from which Gemm's third operand may be left out."""
+
+
+def gemm_left(view: NodeView, order: Permutation) -> Transport:
     """The only other order of a matrix is its transpose, which a flag states."""
-    flag = 0 if view.integer("transA", 0) else 1
-    return _taken_up(view, order, Changes({"transA": flag}))
+    return _taken_up(view, 0, order, Changes({"transA": 1 - view.integer("transA", 0)}))
+
+
+def gemm_right(view: NodeView, order: Permutation) -> Transport:
+    return _taken_up(view, 1, order, Changes({"transB": 1 - view.integer("transB", 0)}))
+
+
+def matmul_left(view: NodeView, order: Permutation) -> Transport | Refusal:
+    """A product of two matrices can be a Gemm, which has flags."""
+    return _as_gemm(view, 0, order, Changes({"transA": 1}, op_type="Gemm"))
+
+
+def matmul_right(view: NodeView, order: Permutation) -> Transport | Refusal:
+    return _as_gemm(view, 1, order, Changes({"transB": 1}, op_type="Gemm"))
+
+
+def _as_gemm(
+    view: NodeView, operand: int, order: Permutation, changes: Changes
+) -> Transport | Refusal:
+    if view.op_type != "MatMul" or (view.rank(0), view.rank(1)) != (2, 2):
+        return Refusal(f"{view.op_type} of these operands has no form that reads them transposed")
+    if view.version < GEMM_WITHOUT_C or view.dtype(0) not in GEMM_TYPES:
+        return Refusal("Gemm is not defined without a third operand, or not for this type, here")
+    return _taken_up(view, operand, order, changes)
 
 
 def einsum(view: NodeView, order: Permutation) -> Transport | Refusal:
@@ -88,7 +121,7 @@ def einsum(view: NodeView, order: Permutation) -> Transport | Refusal:
         return Refusal("Einsum's ellipsis names no axes, so they must stay in place")
     letters = "".join(order.reorder(head + "." * unnamed + tail))
     moved = letters[:start] + dots + letters[start + unnamed :]
-    return _taken_up(view, order, Changes({"equation": moved + equation[len(term) :]}))
+    return _taken_up(view, 0, order, Changes({"equation": moved + equation[len(term) :]}))
 
 
 def pull_nothing(view: NodeView, result: Permutation) -> Permutation | Refusal:
@@ -123,14 +156,20 @@ def _is_one_number(view: NodeView, index: int) -> bool:
     return not view.has(index) or (shape is not None and all(length == 1 for length in shape))
 
 
-def _taken_up(view: NodeView, order: Permutation, changes: Changes) -> Transport:
-    """The node itself states the order of its first operand, and the result does not show it."""
-    return Transport((order, *(None,) * (view.arity - 1)), (None,) * view.results, changes)
+def _taken_up(view: NodeView, operand: int, order: Permutation, changes: Changes) -> Transport:
+    """The node itself states the order of an operand, and the result does not show it."""
+    inputs = tuple(order if index == operand else None for index in range(view.arity))
+    return Transport(inputs, (None,) * view.results, changes)
 
 
 RULES = (
-    OpRule(tuple(FORMS), matrix_product, pull_matrix_product),
-    OpRule(("Gemm",), gemm, pull_nothing),
+    OpRule(
+        tuple(FORMS),
+        matrix_product,
+        pull_matrix_product,
+        sides=(Side(0, matmul_left), Side(1, matmul_right)),
+    ),
+    OpRule(("Gemm",), gemm_left, pull_nothing, sides=(Side(1, gemm_right),)),
     OpRule(("Einsum",), einsum, pull_nothing),
     OpRule(("Det",), determinant, pull_determinant),
     barrier(

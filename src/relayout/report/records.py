@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from relayout.report.explanation import Explanation
+
 
 @dataclass(frozen=True, slots=True)
 class PortRecord:
@@ -18,14 +20,24 @@ class TransposeRecord:
     """One Transpose on a value that is not a constant."""
 
     name: str
-    perm: tuple[int, ...] | None
+    tensor: str
+    """The value it reads."""
     shape: str
+    perm: tuple[int, ...] | None
     bytes_moved: int
-    source: str
-    """What writes the value it reads."""
-    readers: tuple[str, ...]
-    reasons: tuple[str, ...]
-    """Why its readers do not take the value as it was."""
+    line: str | None
+    """The source line it was exported from, as `file:line`."""
+    why: Explanation
+
+
+@dataclass(frozen=True, slots=True)
+class Assumed:
+    """The lengths that are unknown before the run, and what they count as."""
+
+    names: tuple[str, ...] = ()
+    """Those that the model's inputs name, so that the caller can tell them."""
+    others: int = 0
+    length: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +60,7 @@ class ModelRecord:
     figures: Figures
     operators: dict[str, int]
     transposes: tuple[TransposeRecord, ...]
+    assumed: Assumed
     notices: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
@@ -66,9 +79,12 @@ class RunRecord:
     changed: bool
     applied: dict[str, int]
     left: tuple[TransposeRecord, ...]
+    assumed: Assumed
     notices: tuple[str, ...]
     verdict: str
     verified: bool
+    optimal: bool
+    """Whether the choice of layouts is proved to cost least."""
     seconds: dict[str, float]
 
     def to_json(self) -> dict[str, Any]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich import box
 from rich.console import RenderableType
 from rich.markup import escape
 from rich.table import Table
 
+from relayout.report.explanation import AVOIDABLE, Demand, Demands, Explanation
 from relayout.report.records import (
+    Assumed,
     Figures,
     ModelRecord,
     PortRecord,
@@ -17,7 +19,8 @@ from relayout.report.records import (
     TransposeRecord,
 )
 
-ROWS_SHOWN = 20
+ROWS_SHOWN = 10
+NAME_WIDTH = 30
 UNITS = ("B", "KB", "MB", "GB", "TB")
 
 
@@ -31,6 +34,14 @@ def bytes_text(count: int) -> str:
 
 def plural(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def shortened(name: str, width: int = NAME_WIDTH) -> str:
+    """A name without its middle; most of what is kept is its end, which tells names apart."""
+    if len(name) <= width:
+        return name
+    head = width // 3
+    return f"{name[:head]}…{name[head + 1 - width :]}"
 
 
 def model_text(record: ModelRecord, *, every: bool = False) -> Iterator[RenderableType]:
@@ -47,8 +58,8 @@ def model_text(record: ModelRecord, *, every: bool = False) -> Iterator[Renderab
     common = sorted(record.operators.items(), key=lambda item: (-item[1], item[0]))[:12]
     yield "operators: " + escape(", ".join(f"{name} {count}" for name, count in common))
     if record.transposes:
-        yield transpose_table(record.transposes, every=every)
-    yield from (f"note: {escape(notice)}" for notice in record.notices)
+        yield transpose_table(record.transposes, "why it is there", every=every)
+    yield from _notes(record.notices, record.assumed)
     yield (
         f"[bold]{plural(record.figures.transposes, 'Transpose')}[/bold] on activations, "
         f"{bytes_text(record.figures.bytes_moved)} moved"
@@ -58,10 +69,10 @@ def model_text(record: ModelRecord, *, every: bool = False) -> Iterator[Renderab
 def run_text(record: RunRecord, *, every: bool = False) -> Iterator[RenderableType]:
     yield figures_table(record.before, record.after)
     if record.applied:
-        yield escape(", ".join(f"{name}: {count}" for name, count in record.applied.items()))
-    if record.left and record.changed:
-        yield transpose_table(record.left, every=every)
-    yield from (f"note: {escape(notice)}" for notice in record.notices)
+        yield applied_table(record.applied)
+    if record.left:
+        yield transpose_table(record.left, "why it stays", every=every)
+    yield from _notes(record.notices, record.assumed)
     yield escape(verdict_line(record))
 
 
@@ -85,26 +96,81 @@ def figures_table(before: Figures, after: Figures) -> Table:
     return table
 
 
-def transpose_table(records: Sequence[TransposeRecord], *, every: bool) -> Table:
-    """The Transposes that move most, or all of them."""
+def applied_table(applied: Mapping[str, int]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("times", justify="right")
+    table.add_column("rewrite")
+    for name, count in sorted(applied.items(), key=lambda item: (-item[1], item[0])):
+        table.add_row(str(count), escape(name))
+    return table
+
+
+def transpose_table(records: Sequence[TransposeRecord], question: str, *, every: bool) -> Table:
+    """The Transposes that move most, or all of them, with the demands that conflict there."""
     ordered = sorted(records, key=lambda record: -record.bytes_moved)
     shown = ordered if every else ordered[:ROWS_SHOWN]
     hidden = len(ordered) - len(shown)
     table = Table(
         box=box.SIMPLE_HEAD,
-        title="Transposes that are there" if not hidden else f"the {ROWS_SHOWN} largest Transposes",
-        title_justify="left",
-        caption=f"{hidden} more: --all shows them" if hidden else None,
+        leading=1,
+        caption=f"{hidden} more, none of them larger: --all shows them" if hidden else None,
         caption_justify="left",
     )
-    for heading in ("Transpose", "perm", "of", "from", "to", "why it is needed"):
-        table.add_column(heading, overflow="fold")
+    table.add_column("Transpose", overflow="fold", max_width=NAME_WIDTH)
+    table.add_column(question, overflow="fold")
     for record in shown:
-        perm = "invalid" if record.perm is None else " ".join(map(str, record.perm))
-        size = f"{record.shape} ({bytes_text(record.bytes_moved)})"
-        cells = (record.name, perm, size, record.source, ", ".join(record.readers))
-        table.add_row(*map(escape, cells), escape("; ".join(record.reasons)))
+        table.add_row(escape(_what(record)), "\n".join(_why(record.why)))
     return table
+
+
+def _what(record: TransposeRecord) -> str:
+    perm = "invalid" if record.perm is None else " ".join(map(str, record.perm))
+    size = f"{record.shape} {bytes_text(record.bytes_moved)}"
+    lines = [shortened(record.name), f"perm {perm}", size]
+    return "\n".join(lines if record.line is None else [*lines, _line_text(record.line)])
+
+
+def _why(why: Explanation) -> Iterator[str]:
+    if why.note:
+        yield escape(why.note)
+    if why.note == AVOIDABLE:
+        return
+    yield from _side("stored for", why.stored_for)
+    yield from _side("wanted by", why.wanted_by)
+
+
+def _side(label: str, demands: Demands) -> Iterator[str]:
+    """One line for all operators that demand an order for the same reason."""
+    by_reason: dict[tuple[str, str], list[Demand]] = {}
+    for demand in demands.named:
+        by_reason.setdefault((demand.op_type, demand.reason), []).append(demand)
+    for (op_type, reason), same in by_reason.items():
+        names = ", ".join(_demand_name(demand) for demand in same)
+        who = names if reason.startswith(op_type) else f"{op_type} {names}"
+        yield f"[bold]{label}[/bold] " + escape(f"{who}: {reason}" if op_type else reason)
+    if demands.more:
+        yield f"[bold]{label}[/bold] {demands.more} more"
+
+
+def _demand_name(demand: Demand) -> str:
+    line = "" if demand.line is None else f" ({_line_text(demand.line)})"
+    return shortened(demand.name) + line
+
+
+def _line_text(line: str) -> str:
+    return shortened(line.rpartition("/")[2])
+
+
+def _notes(notices: Sequence[str], assumed: Assumed) -> Iterator[str]:
+    yield from (f"note: {escape(notice)}" for notice in notices)
+    if assumed.names:
+        names = ", ".join(assumed.names[:3]) + (", ..." if len(assumed.names) > 3 else "")
+        counts, them = ("counts", "it") if len(assumed.names) == 1 else ("count", "them")
+        option = f"--dim {assumed.names[0]}=..."
+        yield escape(f"note: {names} {counts} as {assumed.length}; set {them} with {option}")
+    if assumed.others:
+        unknown = plural(assumed.others, "length")
+        yield f"note: {unknown} that only the run tells, counted as {assumed.length}"
 
 
 def _port_table(title: str, ports: Sequence[PortRecord]) -> Table:

@@ -13,10 +13,10 @@ from onnx.reference import ReferenceEvaluator
 
 from relayout.graph.edit import Editor
 from relayout.graph.measure import item_bytes
-from relayout.graph.read import constant_of, is_op, shape_of
+from relayout.graph.read import Shape, constant_of, is_op, shape_of
 from relayout.graph.region import subgraphs_of
 from relayout.layout.transport import Array
-from relayout.ops.folding import INTEGER_ARITHMETIC, MOVES_ONLY
+from relayout.ops.folding import INTEGER_ARITHMETIC, MOVES_ONLY, ROUNDS_SIGNED
 from relayout.rewrite.worklist import readers
 
 SMALL_BYTES = 1 << 20
@@ -42,7 +42,7 @@ class FoldConstants:
     def apply(self, node: ir.Node, editor: Editor) -> Iterable[ir.Node] | None:
         if not _may_fold(node):
             return None
-        array = _static_shape(node) if is_op(node, "Shape") else _evaluated(node, editor)
+        array = _known(node, editor)
         if array is None:
             return None
         result = node.outputs[0]
@@ -52,6 +52,41 @@ class FoldConstants:
         editor.substitute(result, constant, origin=node)
         editor.discard(node)
         return touched
+
+
+def _known(node: ir.Node, editor: Editor) -> Array | None:
+    """The result of a node, where it can be told now."""
+    if is_op(node, "Shape"):
+        return _static_shape(node)
+    result = _evaluated(node, editor)
+    return _picked_lengths(node) if result is None and is_op(node, "Gather") else result
+
+
+def _picked_lengths(node: ir.Node) -> Array | None:
+    """The lengths a Gather picks from a shape of which only some are known."""
+    data, picked = node.inputs[0], constant_of(node.inputs[1])
+    producer = None if data is None else data.producer()
+    if producer is None or picked is None or not is_op(producer, "Shape"):
+        return None
+    lengths = _lengths(producer)
+    if lengths is None or picked.nbytes > SHAPE_BYTES:
+        return None
+    places = picked.numpy()
+    if any(not -len(lengths) <= place < len(lengths) for place in places.reshape(-1).tolist()):
+        return None
+    known = [lengths[place] for place in places.reshape(-1).tolist()]
+    if not all(isinstance(length, int) for length in known):
+        return None
+    return np.asarray(known, np.int64).reshape(places.shape)
+
+
+def _lengths(node: ir.Node) -> Shape | None:
+    """What a Shape node gives, as far as it is known."""
+    shape = shape_of(node.inputs[0])
+    if shape is None:
+        return None
+    start = node.attributes.get_int("start", 0)
+    return shape[slice(start, node.attributes.get_int("end", len(shape)))]
 
 
 def _may_fold(node: ir.Node) -> bool:
@@ -85,12 +120,10 @@ def _bytes(value: ir.Value) -> int | None:
 
 
 def _static_shape(node: ir.Node) -> Array | None:
-    shape = shape_of(node.inputs[0])
-    if shape is None or not all(isinstance(length, int) for length in shape):
+    lengths = _lengths(node)
+    if lengths is None or not all(isinstance(length, int) for length in lengths):
         return None
-    start = node.attributes.get_int("start", 0)
-    end = node.attributes.get_int("end", len(shape))
-    return np.asarray(shape[slice(start, end)], np.int64)
+    return np.asarray(lengths, np.int64)
 
 
 def _evaluated(node: ir.Node, editor: Editor) -> Array | None:
@@ -104,9 +137,11 @@ def _evaluated(node: ir.Node, editor: Editor) -> Array | None:
     feeds = {
         f"x{index}": tensor.numpy() for index, tensor in enumerate(tensors) if tensor is not None
     }
+    if node.op_type in ROUNDS_SIGNED and any((array < 0).any() for array in feeds.values()):
+        return None
     try:
         results = ReferenceEvaluator(_alone(node, editor)).run(None, feeds, attributes={})
-    except (ValueError, IndexError, NotImplementedError):
+    except (ValueError, IndexError, ZeroDivisionError, NotImplementedError):
         # The operands do not fit together: what the runtime says to that is not ours to change.
         return None
     return np.asarray(next(iter(results)))

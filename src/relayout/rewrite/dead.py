@@ -6,7 +6,8 @@ from collections import Counter
 
 import onnx_ir as ir
 
-from relayout.graph.edit import Editor, Names
+from relayout.graph.edit import Editor
+from relayout.graph.names import Names
 from relayout.graph.region import regions_of
 
 

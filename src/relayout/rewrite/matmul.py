@@ -10,23 +10,13 @@ import onnx_ir as ir
 
 from relayout.graph.edit import Editor
 from relayout.graph.read import rank_of
+from relayout.ops.product import GEMM_TYPES, GEMM_WITHOUT_C
 from relayout.rewrite.transposes import transposed_source
 from relayout.rewrite.worklist import readers
 from relayout.targets.target import Target
 
 FLAGS = ("transA", "transB")
 CONTRIB_DOMAIN = "com.microsoft"
-OPTIONAL_C = 11
-"""The opset version from which Gemm's third operand may be left out."""
-
-_GEMM_TYPES = {
-    ir.DataType.FLOAT,
-    ir.DataType.DOUBLE,
-    ir.DataType.FLOAT16,
-    ir.DataType.BFLOAT16,
-}
-"""Runtimes have kernels of Gemm for these; for integers many have MatMul only."""
-
 _FUSED_TYPES = {ir.DataType.FLOAT, ir.DataType.DOUBLE}
 
 
@@ -80,7 +70,7 @@ class FoldIntoMatMul:
         op_type, domain = product
         operands = [source or value for source, value in zip(sources, node.inputs, strict=True)]
         flags = {FLAGS[index]: 1 for index, source in enumerate(sources) if source is not None}
-        if op_type == "Gemm" and editor.region.version < OPTIONAL_C:
+        if op_type == "Gemm" and editor.region.version < GEMM_WITHOUT_C:
             operands.append(_zero(node, editor))
         result = editor.add(
             op_type,
@@ -104,7 +94,7 @@ class FoldIntoMatMul:
         if any(rank is None or rank < 2 for rank in ranks):
             return None
         if ranks == [2, 2]:
-            return ("Gemm", "") if dtype in _GEMM_TYPES else None
+            return ("Gemm", "") if dtype in GEMM_TYPES else None
         if self.target.fused_matmul and dtype in _FUSED_TYPES:
             return "FusedMatMul", CONTRIB_DOMAIN
         return None

@@ -21,8 +21,8 @@ class UnitMoveToReshape:
     Given:  y = Transpose<perm=[0,2,3,1]>(x), x of shape [N,1,8,8]
     Result: y = Reshape(x, [0,8,8,1])
 
-    Left as it is where the new shape cannot be written down as a constant, or where another
-    Transpose reads it, which could take it in.
+    Where the new shape cannot be written down as a constant, the axes of length 1 are taken out and
+    put back in. Left as it is where another Transpose reads it, which could take it in.
     """
 
     name: str = "Transpose of unit axes becomes Reshape"
@@ -33,24 +33,42 @@ class UnitMoveToReshape:
         shape = shape_of(source)
         if order is None or source is None or shape is None or order.is_identity:
             return None
-        target = reshape_target(shape, order) if order.moves_only_units(shape) else None
-        if target is None or any(is_op(reader, "Transpose") for reader in readers(node.outputs[0])):
+        if not order.moves_only_units(shape):
             return None
-        return self._reshape(node, source, order, target, editor)
+        result = node.outputs[0]
+        if any(is_op(reader, "Transpose") for reader in readers(result)):
+            return None
+        target = reshape_target(shape, order)
+        if target is None:
+            moved = self._reinserted(node, source, order, shape, editor)
+        else:
+            moved = self._reshaped(node, source, order, target, editor)
+        touched = readers(result)
+        editor.substitute(result, moved, origin=node)
+        editor.discard(node)
+        return touched
 
-    def _reshape(
+    def _reinserted(
+        self, node: ir.Node, source: ir.Value, order: Permutation, shape: Shape, editor: Editor
+    ) -> ir.Value:
+        units = [axis for axis, length in enumerate(shape) if length == 1]
+        places = [place for place, axis in enumerate(order) if axis in units]
+        squeezed = editor.squeezed(source, units, before=node)
+        return editor.unsqueezed(squeezed, places, before=node)
+
+    def _reshaped(
         self,
         node: ir.Node,
         source: ir.Value,
         order: Permutation,
         target: list[int],
         editor: Editor,
-    ) -> list[ir.Node]:
+    ) -> ir.Value:
         result = node.outputs[0]
         shape = editor.constant(
             np.asarray(target, np.int64), hint=f"{result.name}_shape", before=node
         )
-        reshaped = editor.add(
+        return editor.add(
             "Reshape",
             [source, shape],
             before=node,
@@ -59,10 +77,6 @@ class UnitMoveToReshape:
             shape=permuted_shape(source.shape, order),
             origin=[node],
         )
-        touched = readers(result)
-        editor.substitute(result, reshaped, origin=node)
-        editor.discard(node)
-        return touched
 
 
 def reshape_target(shape: Shape, order: Permutation) -> list[int] | None:

@@ -8,7 +8,8 @@ from typing import Protocol
 
 import onnx_ir as ir
 
-from relayout.graph.edit import Editor, Names
+from relayout.graph.edit import Editor
+from relayout.graph.names import Names
 from relayout.graph.read import is_standard
 from relayout.graph.region import Region, regions_of
 

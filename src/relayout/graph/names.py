@@ -1,0 +1,38 @@
+"""Names for new values and nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import onnx_ir as ir
+
+from relayout.graph.region import regions_of
+
+
+@dataclass(slots=True)
+class Names:
+    """The names in use, so that a new one never clashes, in whatever scope it is seen."""
+
+    taken: set[str] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, model: ir.Model) -> Names:
+        names = cls()
+        for region in regions_of(model):
+            names._collect(region.graph)
+        return names
+
+    def fresh(self, hint: str) -> str:
+        name, count = hint, 0
+        while name in self.taken:
+            count += 1
+            name = f"{hint}_{count}"
+        self.taken.add(name)
+        return name
+
+    def _collect(self, graph: ir.Graph) -> None:
+        self.taken.update(value.name or "" for value in graph.inputs)
+        self.taken.update(graph.initializers)
+        for node in graph:
+            self.taken.add(node.name or "")
+            self.taken.update(value.name or "" for value in node.outputs)

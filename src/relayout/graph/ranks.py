@@ -1,0 +1,107 @@
+"""Shapes that onnx's inference leaves open though the length of a target shape tells the rank."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from typing import TypeAlias
+
+import onnx
+from onnx import numpy_helper
+
+LONGEST_TARGET = 64
+"""A shape with more entries than this is none."""
+
+Entries: TypeAlias = list[int | None]
+"""A target shape, entry by entry; None where only the run will tell."""
+
+
+def derived_shapes(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
+    """What the results of Reshape and ConstantOfShape are at least known to be.
+
+    `graph` is the outcome of onnx's inference; only results it says nothing about are derived.
+    """
+    types = {value.name: value.type for value in chain(graph.input, graph.value_info, graph.output)}
+    constants = dict(_constants(graph))
+    producers = {name: node for node in graph.node for name in node.output}
+    found = []
+    for node in graph.node:
+        if node.domain or node.op_type not in _TARGET_OPERAND or _has_rank(types, node.output[0]):
+            continue
+        entries = _entries(node.input[_TARGET_OPERAND[node.op_type]], types, constants, producers)
+        element = _element_type(node, types, constants)
+        if entries is not None and element:
+            dims = [entry if entry is not None and entry > 0 else None for entry in entries]
+            found.append(onnx.helper.make_tensor_value_info(node.output[0], element, dims))
+    return found
+
+
+_TARGET_OPERAND = {"Reshape": 1, "ConstantOfShape": 0}
+
+
+def _entries(
+    name: str,
+    types: Mapping[str, onnx.TypeProto],
+    constants: Mapping[str, onnx.TensorProto],
+    producers: Mapping[str, onnx.NodeProto],
+) -> Entries | None:
+    """The entries of a vector; those of its parts where it is a concatenation."""
+    if name in constants:
+        return _constant_entries(constants[name])
+    node = producers.get(name)
+    if node is None or node.op_type != "Concat" or node.domain:
+        return _unknown_entries(types.get(name))
+    parts = [
+        _constant_entries(constants[part])
+        if part in constants
+        else _unknown_entries(types.get(part))
+        for part in node.input
+    ]
+    joined = [entry for part in parts if part is not None for entry in part]
+    return None if None in parts or len(joined) > LONGEST_TARGET else joined
+
+
+def _constant_entries(tensor: onnx.TensorProto) -> Entries | None:
+    """The entries of a constant vector, whose data may be left out if a caller may override it."""
+    if len(tensor.dims) != 1 or tensor.dims[0] > LONGEST_TARGET:
+        return None
+    if not (tensor.raw_data or tensor.int64_data):
+        return [None] * tensor.dims[0]
+    return [int(entry) for entry in numpy_helper.to_array(tensor)]
+
+
+def _unknown_entries(declared: onnx.TypeProto | None) -> Entries | None:
+    if declared is None or not declared.tensor_type.HasField("shape"):
+        return None
+    dims = declared.tensor_type.shape.dim
+    if len(dims) != 1 or not 0 <= dims[0].dim_value <= LONGEST_TARGET:
+        return None
+    return [None] * dims[0].dim_value if dims[0].HasField("dim_value") else None
+
+
+def _element_type(
+    node: onnx.NodeProto,
+    types: Mapping[str, onnx.TypeProto],
+    constants: Mapping[str, onnx.TensorProto],
+) -> int:
+    if node.op_type == "ConstantOfShape":
+        values = [attribute.t.data_type for attribute in node.attribute]
+        return values[0] if values else onnx.TensorProto.FLOAT
+    if node.input[0] in constants:
+        return constants[node.input[0]].data_type
+    declared = types.get(node.input[0])
+    return 0 if declared is None else declared.tensor_type.elem_type
+
+
+def _has_rank(types: Mapping[str, onnx.TypeProto], name: str) -> bool:
+    return name in types and types[name].tensor_type.HasField("shape")
+
+
+def _constants(graph: onnx.GraphProto) -> Iterator[tuple[str, onnx.TensorProto]]:
+    for tensor in graph.initializer:
+        yield tensor.name, tensor
+    for node in graph.node:
+        if node.op_type == "Constant" and not node.domain:
+            for attribute in node.attribute:
+                if attribute.name == "value":
+                    yield node.output[0], attribute.t

@@ -1,0 +1,137 @@
+"""What people read: short names, readable reasons, the verdict last."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from io import StringIO
+
+import pytest
+from rich.console import Console, RenderableType
+
+from relayout.api import inspect, optimize
+from relayout.demo import network
+from relayout.report.explanation import AVOIDABLE, Demand, Demands, Explanation
+from relayout.report.records import Assumed, Figures, RunRecord, TransposeRecord
+from relayout.report.text import ROWS_SHOWN, bytes_text, model_text, run_text, shortened
+
+CONFLICT = Explanation(
+    Demands((Demand("x", "", "the model's input 'x', given in this order"),)),
+    Demands(
+        (
+            Demand("conv[0]", "Conv", "Conv wants channels", "/home/me/net.py:12"),
+            Demand("conv[1]", "Conv", "Conv wants channels"),
+            Demand("odd", "Gru", "nothing is known"),
+        ),
+        more=4,
+    ),
+)
+
+
+def transpose(name: str = "turn", size: int = 2000, why: Explanation = CONFLICT) -> TransposeRecord:
+    return TransposeRecord(name, "x", "[N,2]", (1, 0), size, "/home/me/block.py:34", why)
+
+
+def run(*left: TransposeRecord, assumed: Assumed | None = None) -> RunRecord:
+    figures = Figures(len(left), 10, 5)
+    return RunRecord(
+        source="a.onnx",
+        output="b.onnx",
+        target="onnx",
+        before=Figures(9, 100, 9),
+        after=figures,
+        changed=True,
+        applied={"fold constants": 2, "restate node": 12},
+        left=left,
+        assumed=assumed or Assumed(),
+        notices=("take [care]",),
+        verdict="equal",
+        verified=True,
+        optimal=True,
+        seconds={},
+    )
+
+
+def printed(lines: Iterable[RenderableType], width: int = 120) -> str:
+    stream = StringIO()
+    console = Console(file=stream, width=width)
+    for line in lines:
+        console.print(line, highlight=False)
+    return stream.getvalue()
+
+
+def test_a_long_name_loses_its_middle() -> None:
+    name = "/model/layers.0/attention/Transpose_1"
+    assert shortened(name, 20) == "/model…n/Transpose_1"
+    assert shortened(name, len(name)) == name
+
+
+def test_conflicting_demands_are_told_side_by_side() -> None:
+    text = printed(run_text(run(transpose())))
+    assert "stored for the model's input 'x', given in this order" in text
+    assert "wanted by conv[0] (net.py:12), conv[1]: Conv wants channels" in text
+    assert "wanted by Gru odd: nothing is known" in text
+    assert "wanted by 4 more" in text
+    assert "block.py:34" in text
+    assert "[N,2] 2.0 KB" in text
+    assert "note: take [care]" in text
+
+
+def test_an_avoidable_transpose_tells_no_conflict() -> None:
+    text = printed(run_text(run(transpose(why=replace(CONFLICT, note=AVOIDABLE)))))
+    assert AVOIDABLE in text
+    assert "stored for" not in text
+
+
+def test_the_largest_are_shown_unless_every_one_is_asked_for() -> None:
+    left = [transpose(f"turn{index:02}", index) for index in range(ROWS_SHOWN + 3)]
+    few, every = (printed(run_text(run(*left), every=every)) for every in (False, True))
+    assert "3 more, none of them larger: --all shows them" in few
+    assert "turn02" not in few
+    assert few.index("turn12") < few.index("turn03")
+    assert "turn02" in every
+    assert "--all" not in every
+
+
+@pytest.mark.parametrize(
+    ("assumed", "note"),
+    [
+        (Assumed(("N",), 0, 32), "note: N counts as 32; set it with --dim N=..."),
+        (Assumed(("N", "S"), 0, 32), "note: N, S count as 32; set them with --dim N=..."),
+        (Assumed((), 1, 32), "note: 1 length that only the run tells, counted as 32"),
+    ],
+)
+def test_assumed_lengths_are_told(assumed: Assumed, note: str) -> None:
+    assert note in printed(run_text(run(assumed=assumed)))
+
+
+def test_nothing_is_told_of_lengths_that_are_known() -> None:
+    assert "counted as" not in printed(run_text(run()))
+    assert "--dim" not in printed(model_text(inspect(network(), dims={"N": 4})))
+    assert "N counts as 32" in printed(model_text(inspect(network())))
+
+
+def test_rewrites_are_listed_most_frequent_first() -> None:
+    text = printed(run_text(run()))
+    assert text.index("12   restate node") < text.index("2   fold constants")
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_reports_fit_their_width_and_end_with_the_verdict(width: int) -> None:
+    long = transpose("/a/very/long/path/of/modules/" * 3 + "Transpose")
+    lines = printed(run_text(run(long)), width).rstrip().splitlines()
+    assert max(map(len, lines)) <= width
+    assert lines[-1] == "9 -> 1 Transpose; equal; wrote b.onnx"
+
+
+def test_what_is_left_is_explained_in_json_too() -> None:
+    record = json.loads(json.dumps(optimize(network(), verify=False).record().to_json()))
+    last = record["left"][-1]["why"]
+    assert [demand["op_type"] for demand in last["wanted_by"]["named"]] == ["Flatten"]
+    assert last["note"] == ""
+    assert record["assumed"] == {"names": ["N"], "others": 0, "length": 32}
+
+
+def test_sizes_keep_below_a_thousand() -> None:
+    assert [bytes_text(size) for size in (999, 1000, 2_500_000)] == ["999 B", "1.0 KB", "2.5 MB"]

@@ -1,0 +1,200 @@
+"""The command line as a newcomer meets it: output, exit codes, errors in one line."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import onnx
+import pytest
+
+from relayout.cli import main
+from relayout.demo import network
+
+
+@pytest.fixture
+def given(tmp_path: Path) -> Path:
+    path = tmp_path / "network.onnx"
+    path.write_bytes(network().SerializeToString())
+    return path
+
+
+def transposes(path: Path) -> int:
+    return sum(node.op_type == "Transpose" for node in onnx.load(path).graph.node)
+
+
+def test_optimize_writes_a_verified_model(given: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output = given.with_name("out.onnx")
+    assert main(["optimize", str(given), "-o", str(output)]) == 0
+    assert transposes(output) == 2
+    last = capsys.readouterr().out.strip().splitlines()
+    assert "8 -> 2 Transposes; equal" in " ".join(last)
+    assert sorted(file.name for file in given.parent.iterdir()) == ["network.onnx", "out.onnx"]
+
+
+def test_optimize_in_place(given: Path) -> None:
+    assert main(["optimize", str(given), "-o", str(given)]) == 0
+    assert transposes(given) == 2
+
+
+def test_optimize_without_output_writes_nothing(given: Path) -> None:
+    assert main(["optimize", str(given)]) == 0
+    assert [file.name for file in given.parent.iterdir()] == ["network.onnx"]
+
+
+def test_optimize_copies_what_cannot_be_improved(given: Path) -> None:
+    once, twice = given.with_name("once.onnx"), given.with_name("twice.onnx")
+    assert main(["optimize", str(given), "-o", str(once), "--no-verify"]) == 0
+    assert main(["optimize", str(once), "-o", str(twice)]) == 0
+    assert once.read_bytes() == twice.read_bytes()
+
+
+def test_json_is_one_document(given: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["optimize", str(given), "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["before"]["transposes"] == 8
+    assert record["after"]["transposes"] == 2
+    assert record["verified"] is True
+    assert record["optimal"] is True
+    assert len(record["left"]) == 2
+
+
+def test_inspect_says_where_the_transposes_are(
+    given: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["inspect", str(given), "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["figures"]["transposes"] == 8
+    assert [port["name"] for port in record["inputs"]] == ["image"]
+    assert len(record["transposes"]) == 8
+
+
+@pytest.mark.parametrize(("limit", "code"), [(7, 1), (8, 0)])
+def test_check_is_for_ci(given: Path, limit: int, code: int) -> None:
+    assert main(["check", str(given), "--max-transposes", str(limit)]) == code
+
+
+def test_free_inputs_change_the_interface_and_say_so(
+    given: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = given.with_name("out.onnx")
+    assert main(["optimize", str(given), "-o", str(output), "--free-inputs", "--json"]) == 0
+    assert transposes(output) == 1
+    (image,) = onnx.load(output).graph.input
+    dims = [dim.dim_param or dim.dim_value for dim in image.type.tensor_type.shape.dim]
+    assert dims == ["N", 3, 16, 16]
+    onnx.checker.check_model(output, full_check=True)
+    record = json.loads(capsys.readouterr().out)
+    assert any("input 'image' is now" in notice for notice in record["notices"])
+    assert record["verified"] is True
+
+
+def test_a_certificate_is_written_and_checked(given: Path) -> None:
+    proof = given.with_name("proof.json")
+    assert main(["optimize", str(given), "--certificate", str(proof)]) == 0
+    assert main(["verify-certificate", str(proof), "--model", str(given)]) == 0
+    document = json.loads(proof.read_text())
+    document["graphs"][0]["bound"] += 1
+    proof.write_text(json.dumps(document))
+    assert main(["verify-certificate", str(proof)]) == 1
+
+
+def test_a_certificate_of_another_model_is_refused(given: Path, tmp_path: Path) -> None:
+    proof, other = tmp_path / "proof.json", tmp_path / "other.onnx"
+    assert main(["optimize", str(given), "-o", str(other), "--certificate", str(proof)]) == 0
+    assert main(["verify-certificate", str(proof), "--model", str(other)]) == 1
+
+
+def test_demo_tells_the_story(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo"]) == 0
+    told = capsys.readouterr().out
+    assert "8 -> 2 Transposes; equal" in told
+
+
+BAD_CALLS = [
+    [],
+    ["frobnicate"],
+    ["optimize"],
+    ["optimize", "GIVEN", "--shape", "image"],
+    ["optimize", "GIVEN", "--dim", "N=many"],
+    ["optimize", "GIVEN", "--minimize", "time"],
+    ["check", "GIVEN", "--max-transposes", "-1"],
+    ["check", "GIVEN"],
+]
+
+
+@pytest.mark.parametrize("call", BAD_CALLS, ids=" ".join)
+def test_a_bad_call_is_told_in_one_line(
+    given: Path, call: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main([str(given) if word == "GIVEN" else word for word in call])
+    assert stopped.value.code == 2
+    assert len(capsys.readouterr().err.strip().splitlines()) == 1
+
+
+BAD_INPUT = [
+    (["optimize", "missing.onnx"], "missing.onnx"),
+    (["inspect", "EMPTY"], "empty"),
+    (["check", "TEXT", "--max-transposes", "1"], "not an ONNX model"),
+    (["optimize", "GIVEN", "-o", "no/such/folder/x.onnx"], "folder does not exist"),
+    (["optimize", "GIVEN", "--shape", "picture=1,2"], "no input 'picture'; it has image"),
+    (["optimize", "GIVEN", "--dim", "batch=2"], "the named ones are: N"),
+    (["verify-certificate", "TEXT"], "not JSON"),
+    (["verify-certificate", "missing.json"], "missing.json"),
+]
+
+
+@pytest.mark.parametrize(("call", "said"), BAD_INPUT, ids=[" ".join(call) for call, _ in BAD_INPUT])
+def test_bad_input_is_told_in_one_line(
+    given: Path, call: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    empty, text = given.with_name("empty.onnx"), given.with_name("text.onnx")
+    empty.touch()
+    text.write_text("<html>not found</html>")
+    places = {"GIVEN": given, "EMPTY": empty, "TEXT": text}
+    assert main([str(places.get(word, word)) for word in call]) == 2
+    told = capsys.readouterr()
+    assert said in told.err
+    assert len(told.err.strip().splitlines()) == 1
+    assert not told.out
+
+
+def test_a_model_that_cannot_be_run_is_not_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given, output = tmp_path / "in.onnx", tmp_path / "out.onnx"
+    model = onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["" : 21, "own" : 1]>
+        g (float[2,3] x) => (float[2,3] y) {
+            a = Transpose<perm=[1,0]>(x)
+            b = Transpose<perm=[1,0]>(a)
+            y = own.Unheard(b)
+        }"""
+    )
+    given.write_bytes(model.SerializeToString())
+    assert main(["optimize", str(given), "-o", str(output)]) == 1
+    assert not output.exists()
+    assert "--no-verify" in " ".join(capsys.readouterr().out.split())
+    assert main(["optimize", str(given), "-o", str(output), "--no-verify"]) == 0
+    assert transposes(output) == 0
+
+
+def test_help_imports_nothing_heavy() -> None:
+    """What makes `relayout --help` quick: onnx and its friends are not loaded for it."""
+    script = (
+        "import sys; from relayout.cli import _parser; _parser().format_help(); "
+        "print([name for name in ('onnx', 'numpy', 'rich', 'scipy') if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, env=os.environ
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_package_runs_as_a_module(given: Path) -> None:
+    command = [sys.executable, "-m", "relayout", "check", str(given), "--max-transposes", "8"]
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 0
