@@ -43,7 +43,6 @@ class Result:
     """What an optimisation did, and the model it made."""
 
     loaded: LoadedModel
-    target: str
     choose: ChooseLayouts
     before: Measure
     after: Measure
@@ -71,7 +70,7 @@ class Result:
         """The proof that no other choice of layouts costs less, for `check_certificate`."""
         terms = self.choose.terms
         settings = {
-            "target": self.target,
+            "target": terms.target.name,
             "minimize": terms.objective.value,
             "dims": dict(terms.dims),
             "free_inputs": terms.free_inputs,
@@ -106,7 +105,7 @@ class Result:
         return RunRecord(
             source="" if self.loaded.path is None else str(self.loaded.path),
             output=None if self.output is None else str(self.output),
-            target=self.target,
+            target=self.choose.terms.target.name,
             before=figures(self.before),
             after=figures(self.after),
             changed=self.changed,
@@ -144,12 +143,12 @@ def optimize(
     be improved is written as it came, byte for byte.
     """
     inputs = inputs or NumericOptions()
-    terms = Terms(objective_of(minimize), inputs.dims, free_inputs, free_outputs)
+    terms = Terms(objective_of(minimize), target_of(target), inputs.dims, free_inputs, free_outputs)
     stage("reading")
     loaded = load(source)
     _check_names(loaded, inputs)
     stage("optimising")
-    result = _improved(loaded, target, ChooseLayouts(terms, budget))
+    result = _improved(loaded, ChooseLayouts(terms, budget))
     path = None if output is None else Path(output)
     if not (free_inputs or free_outputs):
         return _delivered(result, path, inputs if verify else None, stage)
@@ -180,9 +179,11 @@ def check_certificate(document: Any, model: ModelSource | None = None) -> list[s
     if not isinstance(settings, dict):
         return ["the certificate does not say under which settings it was made"]
     loaded = _open(model)
-    local_rules(target_of(str(settings.get("target")))).run(loaded.ir)
+    target = target_of(str(settings.get("target")))
+    local_rules(target).run(loaded.ir)
     terms = Terms(
         objective_of(str(settings.get("minimize"))),
+        target,
         settings.get("dims") or {},
         settings.get("free_inputs") is True,
         settings.get("free_outputs") is True,
@@ -223,20 +224,20 @@ def _open(source: ModelSource) -> LoadedModel:
     return loaded
 
 
-def _improved(loaded: LoadedModel, target: str, choose: ChooseLayouts) -> Result:
+def _improved(loaded: LoadedModel, choose: ChooseLayouts) -> Result:
     """The model after all passes, not yet verified or written."""
-    pipeline = layouts(target_of(target), choose)
+    pipeline = layouts(choose.terms.target, choose)
     if loaded.frozen is not None:
         loaded.notices.append(f"copied as it is: {loaded.frozen}")
         nothing = Measure(0, 0, 0)
-        return Result(loaded, target, choose, nothing, nothing, (), False, {})
+        return Result(loaded, choose, nothing, nothing, (), False, {})
     before = measure(loaded.ir, choose.terms.dims)
     timing = Timing()
     outcomes = pipeline.run(loaded.ir, [Checking(Interface.of(loaded.ir)), timing])
     after = measure(loaded.ir, choose.terms.dims)
     changed = after.better_than(before, choose.terms.objective)
     last = after if changed else before
-    return Result(loaded, target, choose, before, last, tuple(outcomes), changed, timing.seconds)
+    return Result(loaded, choose, before, last, tuple(outcomes), changed, timing.seconds)
 
 
 def _freed(result: Result) -> Result:

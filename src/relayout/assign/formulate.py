@@ -19,6 +19,7 @@ from relayout.graph.region import Region
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Transport
 from relayout.ops.rule import unchanged
+from relayout.targets.target import ONNX, Target
 
 VARIANTS_PER_NODE = 64
 
@@ -62,9 +63,10 @@ class Formulation:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What is made least, with which lengths, and what of the interface may change."""
+    """What is made least on which target, and what of the interface may change."""
 
     objective: Objective = Objective.BYTES
+    target: Target = ONNX
     dims: Mapping[str, int] = field(default_factory=dict)
     free_inputs: bool = False
     free_outputs: bool = False
@@ -76,7 +78,7 @@ class Terms:
 
 def formulate(region: Region, terms: Terms) -> Formulation:
     """The problem of choosing an order for every tensor of one graph."""
-    drafting = _Drafting(region)
+    drafting = _Drafting(region, terms.target)
     drafting.spread()
     return drafting.finish(terms)
 
@@ -115,8 +117,9 @@ def _extra_bytes(draft: Draft, transport: Transport, dims: Mapping[str, int]) ->
 class _Drafting:
     """Carries orders through the graph until no new one appears."""
 
-    def __init__(self, region: Region) -> None:
+    def __init__(self, region: Region, target: Target) -> None:
         self.region = region
+        self.target = target
         self.frames = Frames(region.graph)
         self.tensors: dict[ir.Value, Tensor] = {}
         self.drafts: list[Draft] = []
@@ -135,7 +138,7 @@ class _Drafting:
             and self.frames.of(node.outputs[0]).tensor is not node.outputs[0]
         ):
             return
-        ways = NodeVariants.of(node, self.region)
+        ways = NodeVariants.of(node, self.region, self.target)
         reads = [self._frame(value) for index in ways.reads if (value := node.inputs[index])]
         slots = tuple(index for index, value in enumerate(node.outputs) if value.name)
         results = [self._frame(node.outputs[index]) for index in slots]

@@ -12,8 +12,8 @@ from relayout.graph.read import NodeView, constant_of, shape_of
 from relayout.graph.region import Region, captured_by
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Refusal, Transport
-from relayout.ops.registry import rule_of
 from relayout.ops.rule import OpRule, ask, ask_side, combined, unchanged
+from relayout.targets.target import Target
 
 
 @dataclass(slots=True)
@@ -32,14 +32,14 @@ class NodeVariants:
     refusals: dict[Permutation, Refusal] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, node: ir.Node, region: Region) -> NodeVariants:
+    def of(cls, node: ir.Node, region: Region, target: Target) -> NodeVariants:
         view = region.view(node)
         reads = tuple(
             index
             for index, value in enumerate(node.inputs)
             if value is not None and constant_of(value) is None
         )
-        rule = rule_of(view)
+        rule = target.rule_of(view)
         answers: list[dict[Permutation, Transport]] = [{} for _ in range(1 + len(rule.sides))]
         return cls(node, view, rule, reads, tuple(captured_by(node)), answers)
 

@@ -52,9 +52,14 @@ RULES: dict[tuple[str, str], OpRule] = {
 }
 
 
+def key_of(view: NodeView) -> tuple[str, str]:
+    """Domain and operator; the two names of the standard domain are one."""
+    return "" if view.node.domain == "ai.onnx" else view.node.domain, view.op_type
+
+
 def rule_of(view: NodeView) -> OpRule:
-    domain = "" if view.node.domain == "ai.onnx" else view.node.domain
-    return RULES.get((domain, view.op_type)) or _unknown(domain, view.op_type)
+    key = key_of(view)
+    return RULES.get(key) or _unknown(*key)
 
 
 def transport(view: NodeView, order: Permutation) -> Transport | Refusal:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from relayout.errors import RelayoutError
+from relayout.graph.read import NodeView
+from relayout.ops.registry import key_of, rule_of
+from relayout.ops.rule import OpRule
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +18,12 @@ class Target:
     name: str
     fused_matmul: bool = False
     """Whether it has `com.microsoft.FusedMatMul`, a MatMul with transA and transB."""
+    rules: Mapping[tuple[str, str], OpRule] = field(default_factory=dict)
+    """By domain and operator, the rules that differ from those of standard ONNX."""
+
+    def rule_of(self, view: NodeView) -> OpRule:
+        """What is known of a node on this target."""
+        return self.rules.get(key_of(view)) or rule_of(view)
 
 
 ONNX = Target("onnx")
