@@ -97,20 +97,20 @@ def test_another_reader_of_the_tensor_keeps_its_order() -> None:
 
 
 def test_an_operator_that_pays_for_another_order_is_named() -> None:
-    scale = helper.make_tensor("ones", TensorProto.FLOAT, [3], [1.0] * 3)
+    scale = helper.make_tensor("ones", TensorProto.FLOAT, [4], [1.0] * 4)
     nodes = [
         helper.make_node("Constant", [], ["ones"], value=scale),
         node("Transpose", ["x"], "given", perm=TO_NCHW),
         node("Conv", ["given", "w"], "conv"),
         node("Transpose", ["conv"], "moved", perm=TO_NHWC),
-        node("LayerNormalization", ["moved", "ones"], "norm"),
+        node("InstanceNormalization", ["moved", "ones", "ones"], "norm"),
         node("Transpose", ["norm"], "back", perm=TO_NCHW),
         node("Conv", ["back", "w"], "second"),
     ]
     moved = explained(nodes, ["second"], budget=2.0)["moved"]
     assert moved.note == ""
     assert [(demand.name, demand.reason) for demand in moved.wanted_by.named] == [
-        ("norm", "LayerNormalization would move more data in the other order")
+        ("norm", "InstanceNormalization would move more data in the other order")
     ]
 
 

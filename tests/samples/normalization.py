@@ -123,7 +123,7 @@ def _group(version: int) -> Sample:
 def _trailing(op_type: str, version: int) -> list[Sample]:
     """Layer and root-mean-square normalisation; only the first has a bias."""
 
-    def sample(axis: int, *shapes: tuple[int, ...], constant: bool) -> Sample:
+    def sample(admits: int, axis: int, *shapes: tuple[int, ...], constant: bool) -> Sample:
         used = shapes[: 2 if op_type == "LayerNormalization" else 1]
         parameters = [
             np.asarray(unit(*shape) + np.float32(index)) for index, shape in enumerate(used)
@@ -134,22 +134,23 @@ def _trailing(op_type: str, version: int) -> list[Sample]:
             [X, *parameters],
             {"axis": axis},
             frozenset({1, 2}) if constant else frozenset(),
+            admits=admits,
             note=f"axis={axis}{'-constant' if constant else ''}",
             tolerance=1e-5,
         )
 
     return [
-        sample(-1, (5,), (5,), constant=True),
-        sample(3, (5,), (5,), constant=False),
-        sample(2, (4, 5), (4, 5), constant=True),
-        sample(-2, (4, 5), (4, 5), constant=False),
-        sample(1, (3, 4, 5), (3, 4, 5), constant=False),
-        sample(0, (2, 3, 4, 5), (2, 3, 4, 5), constant=False),
-        sample(2, (5,), (5,), constant=False),
-        sample(1, (5,), (5,), constant=True),
-        sample(2, (4, 5), constant=False),
-        sample(1, (3, 1, 5), (1, 5), constant=False),
-        sample(2, (), (4, 1), constant=False),
+        sample(5, -1, (5,), (5,), constant=True),
+        sample(5, 3, (5,), (5,), constant=False),
+        sample(3, 2, (4, 5), (4, 5), constant=True),
+        sample(3, -2, (4, 5), (4, 5), constant=False),
+        sample(5, 1, (3, 4, 5), (3, 4, 5), constant=False),
+        sample(23, 0, (2, 3, 4, 5), (2, 3, 4, 5), constant=False),
+        sample(1, 2, (5,), (5,), constant=False),
+        sample(0, 1, (5,), (5,), constant=True),
+        sample(3, 2, (4, 5), constant=False),
+        sample(0, 1, (3, 1, 5), (1, 5), constant=False),
+        sample(3, 2, (), (4, 1), constant=False),
     ]
 
 

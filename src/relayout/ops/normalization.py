@@ -38,13 +38,12 @@ def group_normalization(view: NodeView, order: Permutation) -> Transport | Refus
 
 
 def trailing(view: NodeView, order: Permutation) -> Transport | Refusal:
-    """Statistics over all axes from `axis` on; the parameters have these axes too."""
+    """Statistics over all axes from `axis` on; the parameters have these axes too.
+
+    Nobody wants it taken apart: one kernel that reads its tensor once would become eight nodes, and
+    the two Transposes that saves cost less.
+    """
     axis = view.integer("axis", -1) % order.rank
-    whole = _trailing_whole(view, order, axis)
-    return by_steps.trailing(view, order, axis) if isinstance(whole, Refusal) else whole
-
-
-def _trailing_whole(view: NodeView, order: Permutation, axis: int) -> Transport | Refusal:
     if not order.keeps(range(axis, order.rank)):
         last = order.rank - 1
         return Refusal(

@@ -9,7 +9,6 @@ import onnx_ir as ir
 
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Array, Changes, Refusal, Step, Transport
-from relayout.ops.broadcasting import aligned
 from relayout.ops.rule import lead_only
 
 if TYPE_CHECKING:
@@ -51,28 +50,6 @@ def instance(view: NodeView, order: Permutation) -> Transport | Refusal:
     return _per_channel(view, order, steps)
 
 
-def trailing(view: NodeView, order: Permutation, axis: int) -> Transport | Refusal:
-    """Layer and root-mean-square normalisation of the axes from `axis` on."""
-    if view.results > 1:
-        return Refusal(f"{view.op_type} gives statistics that only its own operator gives")
-    if not _has_type(view, FLOAT) or view.integer("stash_type", 1) != 1:
-        return _imprecise(view)
-    given = [index for index in range(1, view.arity) if view.has(index)]
-    ranks = {index: view.rank(index) for index in given}
-    places = {
-        index: aligned(rank, order)
-        for index, rank in ranks.items()
-        if rank is not None and rank <= order.rank
-    }
-    if len(places) < len(given):
-        return Refusal(f"{view.op_type} has parameters that do not line up with its operand")
-    own = {index: stored for index, (stored, _) in places.items() if not stored.is_identity}
-    steps = _trailing_steps(view, _stored(order, range(axis, order.rank)))
-    changes = Changes(unsqueezes={index: units for index, (_, units) in places.items() if units})
-    inputs = (order, *(own.get(index) for index in range(1, view.arity)))
-    return Transport(inputs, (order,), changes | _changes(steps))
-
-
 def _batch_at_run_time(view: NodeView) -> tuple[Step, ...]:
     """The factor is scale / deviation, the shift is bias - mean * factor."""
     return (
@@ -91,26 +68,6 @@ def _folded(parameters: Sequence[Array], epsilon: float) -> tuple[Array, Array]:
     with np.errstate(all="ignore"):
         factor = scale / np.sqrt(variance + epsilon)
         return factor.astype(dtype), (bias - mean * factor).astype(dtype)
-
-
-def _trailing_steps(view: NodeView, axes: Sequence[int]) -> tuple[Step, ...]:
-    if view.op_type == "RMSNormalization":
-        return (
-            *_deviation(view, 0, axes),
-            Step("Div", (0, "deviation"), "normalised"),
-            Step("Mul", ("normalised", 1)),
-        )
-    finish = (
-        _scaled_and_shifted("normalised", 1, 2)
-        if view.has(2)
-        else (Step("Mul", ("normalised", 1)),)
-    )
-    return (
-        *_centred(view, axes),
-        *_deviation(view, "centred", axes),
-        Step("Div", ("centred", "deviation"), "normalised"),
-        *finish,
-    )
 
 
 def _centred(view: NodeView, axes: Sequence[int]) -> tuple[Step, ...]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from time import monotonic
 
 from relayout.assign.assignment import Assignment
@@ -20,12 +22,25 @@ from relayout.assign.strategies.two_orders import solve_two_orders
 def solve(problem: LayoutProblem, budget_seconds: float = 10.0) -> Assignment:
     """A choice of least cost with its proof; after the budget the best found, with its gap."""
     deadline = monotonic() + budget_seconds
-    parts = _decide(split(problem), deadline, _fix_and_search)
+    with _without_collection():
+        parts = _decide(split(problem), deadline, _fix_and_search)
     choice = _choice(problem, parts)
     cost, bound = sum(part.cost for part in parts), sum(part.bound for part in parts)
     if evaluate(problem, choice) != cost:
         raise ArithmeticError("the components do not add up to the problem")
     return Assignment(choice, cost, bound, tuple(parts), _notes(parts, budget_seconds))
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """A large problem is millions of live tuples, which the collector would walk time and again."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _decide(
