@@ -183,6 +183,22 @@ def test_a_model_that_cannot_be_run_is_not_written(
     assert transposes(output) == 0
 
 
+def test_a_fault_of_our_own_is_told_in_one_line(
+    given: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise ArithmeticError("the components\ndo not add up")
+
+    monkeypatch.setattr("relayout.api.optimize", fail)
+    assert main(["optimize", str(given)]) == 2
+    told = capsys.readouterr().err.strip()
+    assert "ArithmeticError: the components do not add up" in told
+    assert "\n" not in told
+    monkeypatch.setenv("RELAYOUT_DEBUG", "1")
+    with pytest.raises(ArithmeticError):
+        main(["optimize", str(given)])
+
+
 def test_help_imports_nothing_heavy() -> None:
     """What makes `relayout --help` quick: onnx and its friends are not loaded for it."""
     script = (

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
 DONE, REFUSED, BAD_INPUT = 0, 1, 2
+
+DEBUG = "RELAYOUT_DEBUG"
+"""The environment variable that lets a fault of our own show its traceback."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -42,6 +46,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         sys.stderr.write("relayout: interrupted\n")
         return BAD_INPUT
+    except Exception as error:
+        if DEBUG in os.environ:
+            raise
+        kind = type(error).__name__
+        sys.stderr.write(f"relayout: a fault of relayout's own ({kind}: {_one_line(error)}); ")
+        sys.stderr.write(f"nothing was written. {DEBUG}=1 shows where; please report it\n")
+        return BAD_INPUT
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:200]
 
 
 def optimize(options: argparse.Namespace) -> int:

@@ -85,11 +85,22 @@ def _upsamples(version: int) -> list[Sample]:
     ]
 
 
+KERNELS = {"nearest": None, "linear": 7, "cubic": 3}
+"""How many orders of N, C, H, W besides the given one runtimes can interpolate H and W in."""
+
+EIGHT_ORDERS = 8
+"""Those that store C and W where H and W, or H and W of channels last, are expected."""
+
+
 def _resize(
     version: int, inputs: list[Array | None], constants: frozenset[int], **named: Any
 ) -> Sample:
     note = "-".join([*map(str, named.values()), "run-time" if not constants else ""])
-    return Sample("Resize", version, [X, *inputs], named, constants, note=note, tolerance=1e-5)
+    mode = named.get("mode", "nearest")
+    admits = EIGHT_ORDERS if (mode, "axes" in named) == ("linear", True) else KERNELS[mode]
+    return Sample(
+        "Resize", version, [X, *inputs], named, constants, admits=admits, note=note, tolerance=1e-5
+    )
 
 
 def _resizes_by_scales(version: int) -> list[Sample]:

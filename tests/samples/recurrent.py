@@ -32,7 +32,7 @@ def _operands(op_type: str, directions: int, *, batch_first: bool) -> list[Array
 def _sample(op_type: str, version: int, operands: list[Array | None], **more: Any) -> Sample:
     attributes = {"hidden_size": HIDDEN, **more.pop("attributes", {})}
     outputs = 3 if op_type == "LSTM" else 2
-    admits = 1 if version >= LAYOUT_VERSION else 0
+    admits = attributes.get("layout", 0)
     return Sample(
         op_type,
         version,
@@ -53,16 +53,22 @@ def _all() -> Iterator[Sample]:
             yield _sample(op_type, version, operands[:3], note="no states")
         for version in versions(op_type, oldest=LAYOUT_VERSION):
             operands = _operands(op_type, 1, batch_first=True)
-            yield _sample(op_type, version, operands, attributes={"layout": 1}, note="batch first")
-            unused = frozenset({1})
-            operands = _operands(op_type, 1, batch_first=False)
-            yield _sample(op_type, version, operands, unused=unused, note="no last state")
+            swapped = {"layout": 1}
+            yield _sample(op_type, version, operands, attributes=swapped, note="batch first")
+            yield _sample(
+                op_type,
+                version,
+                operands,
+                attributes=swapped,
+                unused=frozenset({1}),
+                note="no last state",
+            )
 
 
 def _two_directions() -> Iterator[Sample]:
-    attributes = {"direction": "bidirectional"}
+    attributes = {"direction": "bidirectional", "layout": 1}
     for op_type in GATES:
-        operands = _operands(op_type, 2, batch_first=False)
+        operands = _operands(op_type, 2, batch_first=True)
         yield _sample(op_type, 22, operands, attributes=attributes, note="bidirectional")
 
 

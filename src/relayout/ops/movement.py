@@ -96,6 +96,9 @@ def upsample(view: NodeView, order: Permutation) -> Transport | Refusal:
 
 
 def resize(view: NodeView, order: Permutation) -> Transport | Refusal:
+    if not _has_kernel(view, order):
+        mode = view.string("mode", "nearest")
+        return Refusal(f"runtimes interpolate ({mode}) along neighbouring spatial axes only")
     axes = view.ints("axes")
     if axes is not None:
         return lead_only(view, order, Changes(attributes={"axes": positions(order, axes)}))
@@ -112,6 +115,29 @@ def resize(view: NodeView, order: Permutation) -> Transport | Refusal:
             return change
         changes |= change
     return lead_only(view, order, changes)
+
+
+def _has_kernel(view: NodeView, order: Permutation) -> bool:
+    """Whether runtimes can interpolate where this order stores the axes that change.
+
+    They know channels first and, but for cubic interpolation, channels last.
+    """
+    mode = view.string("mode", "nearest")
+    if mode == "nearest" or order.rank < 3:
+        return True
+    stored = {order.position(axis) for axis in _resized_axes(view, order.rank)}
+    inner = set(range(2, order.rank))
+    return stored <= inner or (mode == "linear" and stored <= set(range(1, order.rank - 1)))
+
+
+def _resized_axes(view: NodeView, rank: int) -> list[int]:
+    """The axes whose length may change; without better knowledge all but batch and channels."""
+    scales = view.constant(2 if view.version >= 11 else 1)
+    named = view.ints("axes")
+    if scales is None or not scales.size:
+        return [*range(2, rank)] if named is None else [axis % rank for axis in named]
+    axes = range(rank) if named is None else [axis % rank for axis in named]
+    return [axis for axis, scale in zip(axes, scales.tolist(), strict=False) if scale != 1]
 
 
 def _unless_empty(

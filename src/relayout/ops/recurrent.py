@@ -17,8 +17,8 @@ LAYOUT_VERSION = 14
 BATCH_SWAP = Permutation.of(1, 0, 2)
 """Exchanges the batch with the time of X, and with the direction of a state."""
 
-SEQUENCE_TO_BATCH = Permutation.of(2, 0, 1, 3)
-"""Takes Y from time, direction, batch, hidden to batch, time, direction, hidden."""
+BATCH_TO_SEQUENCE = Permutation.of(1, 2, 0, 3)
+"""Takes Y from batch, time, direction, hidden to time, direction, batch, hidden."""
 
 INITIAL_STATES = (5, 6)
 
@@ -29,28 +29,26 @@ def recurrent(view: NodeView, order: Permutation) -> Transport | Refusal:
         return Refusal(f"{view.op_type} has one fixed order before opset {LAYOUT_VERSION}")
     if order != BATCH_SWAP:
         return Refusal(f"{view.op_type} can only exchange batch and time")
+    if not view.integer("layout", 0):
+        return Refusal(f"runtimes have {view.op_type} with time first only, whatever ONNX allows")
     inputs = tuple(
         BATCH_SWAP if index in (0, *INITIAL_STATES) and view.has(index) else None
         for index in range(view.arity)
     )
-    results = (_sequence_order(view), BATCH_SWAP, BATCH_SWAP)
+    results = (BATCH_TO_SEQUENCE, BATCH_SWAP, BATCH_SWAP)
     outputs = tuple(
         result if value.name else None
         for value, result in zip(view.node.outputs, results, strict=False)
     )
-    return Transport(inputs, outputs, Changes({"layout": 1 - view.integer("layout", 0)}))
+    return Transport(inputs, outputs, Changes({"layout": 0}))
 
 
 def pull_recurrent(view: NodeView, result: Permutation) -> Permutation | Refusal:
     if result.is_identity:
         return Permutation.identity(BATCH_SWAP.rank)
-    if result == _sequence_order(view):
+    if result == BATCH_TO_SEQUENCE and view.integer("layout", 0):
         return BATCH_SWAP
     return Refusal(f"{view.op_type} can only exchange batch and time")
-
-
-def _sequence_order(view: NodeView) -> Permutation:
-    return SEQUENCE_TO_BATCH.inverse() if view.integer("layout", 0) else SEQUENCE_TO_BATCH
 
 
 RULES = (OpRule(("RNN", "GRU", "LSTM"), recurrent, pull_recurrent),)
