@@ -15,6 +15,8 @@ import onnx
 from relayout.assign.claim import claim, faults
 from relayout.assign.formulate import Terms, formulate
 from relayout.assign.layouts import ChooseLayouts
+from relayout.assign.part import parts_of
+from relayout.collector import paused_collector
 from relayout.describe import assumed, figures, model_record, transpose_records
 from relayout.errors import RelayoutError
 from relayout.graph.interface import free_interface
@@ -22,10 +24,10 @@ from relayout.graph.invariants import Interface
 from relayout.graph.load import load
 from relayout.graph.measure import Measure, Objective, measure
 from relayout.graph.model import LoadedModel
-from relayout.graph.region import regions_of
+from relayout.graph.opset import raise_opset
 from relayout.graph.save import Staged, staged, to_proto
 from relayout.graph.sources import ModelSource
-from relayout.pipeline import Checking, Outcome, Timing, layouts, local_rules
+from relayout.pipeline import Checking, Outcome, Timing, layouts, learn_shapes, local_rules
 from relayout.report.records import ModelRecord, RunRecord, TransposeRecord
 from relayout.targets.target import target_of
 from relayout.verify.isolated import compare_isolated
@@ -75,6 +77,7 @@ class Result:
             "dims": dict(terms.dims),
             "free_inputs": terms.free_inputs,
             "free_outputs": terms.free_outputs,
+            "opset": self.loaded.ir.opset_imports.get(""),
         }
         return claim(self.choose.decisions, settings)
 
@@ -129,6 +132,7 @@ def optimize(
     budget: float = 10.0,
     free_inputs: bool = False,
     free_outputs: bool = False,
+    opset: int | None = None,
     verify: bool = True,
     inputs: NumericOptions | None = None,
     stage: Stage = lambda _: None,
@@ -137,7 +141,8 @@ def optimize(
 
     `minimize` is "bytes" (fewest bytes moved by Transposes) or "count" (fewest Transposes); after
     `budget` seconds of choosing the best found is taken. `free_inputs` and `free_outputs` let the
-    orders of the model's own inputs and outputs change; the notices say how.
+    orders of the model's own inputs and outputs change; the notices say how. `opset` brings the
+    model to a newer opset first: from 23 on Attention is an operator.
 
     Nothing is written if the numbers differ or cannot be compared. A model in which nothing could
     be improved is written as it came, byte for byte.
@@ -145,10 +150,14 @@ def optimize(
     inputs = inputs or NumericOptions()
     terms = Terms(objective_of(minimize), target_of(target), inputs.dims, free_inputs, free_outputs)
     stage("reading")
-    loaded = load(source)
-    _check_names(loaded, inputs)
+    given = load(source)
+    _check_names(given, inputs)
+    loaded = given if opset is None else _raised(given, opset)
     stage("optimising")
-    result = _improved(loaded, ChooseLayouts(terms, budget))
+    with paused_collector():
+        result = _improved(loaded, ChooseLayouts(terms, budget))
+    if not result.changed:
+        result = replace(result, loaded=given)
     path = None if output is None else Path(output)
     if not (free_inputs or free_outputs):
         return _delivered(result, path, inputs if verify else None, stage)
@@ -179,7 +188,10 @@ def check_certificate(document: Any, model: ModelSource | None = None) -> list[s
     if not isinstance(settings, dict):
         return ["the certificate does not say under which settings it was made"]
     loaded = _open(model)
+    if isinstance(settings.get("opset"), int):
+        loaded = _raised(loaded, settings["opset"])
     target = target_of(str(settings.get("target")))
+    learn_shapes(loaded.ir, target)
     local_rules(target).run(loaded.ir)
     terms = Terms(
         objective_of(str(settings.get("minimize"))),
@@ -188,10 +200,7 @@ def check_certificate(document: Any, model: ModelSource | None = None) -> list[s
         settings.get("free_inputs") is True,
         settings.get("free_outputs") is True,
     )
-    problems = [
-        formulate(region, terms if region.graph is loaded.ir.graph else terms.inside()).problem
-        for region in regions_of(loaded.ir)
-    ]
+    problems = [formulate(part, terms).problem for part in parts_of(loaded.ir)]
     return faults(document, problems)
 
 
@@ -224,6 +233,13 @@ def _open(source: ModelSource) -> LoadedModel:
     return loaded
 
 
+def _raised(loaded: LoadedModel, opset: int) -> LoadedModel:
+    """The model in a newer opset, to be compared with the file it came from."""
+    raised = load(raise_opset(loaded.source, opset))
+    raised.path = loaded.path
+    return raised
+
+
 def _improved(loaded: LoadedModel, choose: ChooseLayouts) -> Result:
     """The model after all passes, not yet verified or written."""
     pipeline = layouts(choose.terms.target, choose)
@@ -231,6 +247,7 @@ def _improved(loaded: LoadedModel, choose: ChooseLayouts) -> Result:
         loaded.notices.append(f"copied as it is: {loaded.frozen}")
         nothing = Measure(0, 0, 0)
         return Result(loaded, choose, nothing, nothing, (), False, {})
+    learn_shapes(loaded.ir, choose.terms.target)
     before = measure(loaded.ir, choose.terms.dims)
     timing = Timing()
     outcomes = pipeline.run(loaded.ir, [Checking(Interface.of(loaded.ir)), timing])

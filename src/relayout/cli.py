@@ -72,6 +72,7 @@ def optimize(options: argparse.Namespace) -> int:
             budget=options.budget,
             free_inputs=options.free_inputs,
             free_outputs=options.free_outputs,
+            opset=options.opset,
             verify=not options.no_verify,
             inputs=_numeric_options(options),
             stage=stage,
@@ -151,6 +152,7 @@ def _add_optimize(commands: Any) -> None:
     parser.add_argument("--certificate", metavar="C.json", help="write the proof of the choice")
     parser.add_argument("--free-inputs", action="store_true", help=FREE_HELP.format("inputs"))
     parser.add_argument("--free-outputs", action="store_true", help=FREE_HELP.format("outputs"))
+    parser.add_argument("--opset", type=_count, metavar="N", help=OPSET_HELP)
     parser.add_argument("--no-verify", action="store_true", help="write without comparing numbers")
     parser.add_argument(
         "--tolerance", type=float, help="largest error relative to an output's scale"
@@ -228,6 +230,7 @@ OPTIMIZE_HELP = (
     "compare the numbers of both models; write the result only if they are equal."
 )
 FREE_HELP = "let the order of the model's {} change; it is said how"
+OPSET_HELP = "bring the model to this newer opset first; from 23 on Attention is an operator"
 GOAL_HELP = "what to make least: bytes moved by Transposes (default) or their count"
 BUDGET_HELP = "how long to look for the best choice of layouts (default 10)"
 TARGET_HELP = "onnx: standard operators only (default); ort: also those of ONNX Runtime"

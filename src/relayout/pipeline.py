@@ -6,18 +6,22 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import onnx_ir as ir
 
 from relayout.graph.invariants import Interface, check
-from relayout.graph.refine import refine_shapes
+from relayout.graph.refine import adopt_shapes, has_vague_transposes, refine_shapes
+from relayout.rewrite.attention import JoinHeads, RaiseAttention
+from relayout.rewrite.block_moves import FindBlockMove, TakeInBlockMove
+from relayout.rewrite.chains import CanonicalChain
 from relayout.rewrite.constants import FoldConstants
 from relayout.rewrite.dead import remove_dead
 from relayout.rewrite.matmul import FoldIntoGemm, FoldIntoMatMul
 from relayout.rewrite.splits import GroupTransposedLegs
 from relayout.rewrite.transposes import ComposeChain, DropIdentity, FoldConstant, ShareEqual
 from relayout.rewrite.views import UnitMoveToReshape
+from relayout.rewrite.weights import ReorderWeights
 from relayout.rewrite.worklist import Rewrite, rewrite_model
 from relayout.targets.target import Target
 
@@ -54,24 +58,56 @@ class Observer(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Followed:
+    """A pass, and what is worth running only if it did something."""
+
+    first: Pass
+    then: tuple[Step, ...]
+
+
+Step: TypeAlias = Pass | Followed
+
+
+@dataclass(frozen=True, slots=True)
 class Pipeline:
-    steps: tuple[Pass, ...]
+    steps: tuple[Step, ...]
 
     def run(self, model: ir.Model, observers: Sequence[Observer] = ()) -> list[Outcome]:
-        outcomes = []
+        outcomes: list[Outcome] = []
         for step in self.steps:
-            for observer in observers:
-                observer.before(step, model)
-            outcome = step.run(model)
+            if isinstance(step, Pass):
+                outcomes.append(_observed(step, model, observers))
+                continue
+            outcome = _observed(step.first, model, observers)
             outcomes.append(outcome)
-            for observer in observers:
-                observer.after(outcome, model)
+            if outcome.changed:
+                outcomes += Pipeline(step.then).run(model, observers)
         return outcomes
+
+
+def _observed(step: Pass, model: ir.Model, observers: Sequence[Observer]) -> Outcome:
+    for observer in observers:
+        observer.before(step, model)
+    outcome = step.run(model)
+    for observer in observers:
+        observer.after(outcome, model)
+    return outcome
 
 
 def local_rules(target: Target) -> Pipeline:
     """What comes before a choice of layouts: nothing dead, no chain of Transposes."""
-    return Pipeline(_rules_and_shapes(target))
+    return Pipeline((*_rules_and_shapes(), *_attentions(target)))
+
+
+def learn_shapes(model: ir.Model, target: Target) -> None:
+    """Let a model as given know what its shapes turn out to be once their arithmetic is folded.
+
+    Otherwise what its Transposes move would be counted with less knowledge than what is left.
+    """
+    if has_vague_transposes(model):
+        folded = model.clone()
+        local_rules(target).run(folded)
+        adopt_shapes(model, folded)
 
 
 def graph_rules(target: Target) -> Pipeline:
@@ -83,7 +119,7 @@ def layouts(target: Target, choose: Callable[[ir.Model], Counter[str]]) -> Pipel
     """The local rules, then a choice of layouts for the whole model, then the local rules again."""
     return Pipeline(
         (
-            *_rules_and_shapes(target),
+            *local_rules(target).steps,
             Pass("choose layouts", choose),
             *_local_rules(target),
             *_last_rules(),
@@ -91,27 +127,42 @@ def layouts(target: Target, choose: Callable[[ir.Model], Counter[str]]) -> Pipel
     )
 
 
-def _rules_and_shapes(target: Target) -> tuple[Pass, ...]:
-    """The local rules, and again after what their folding says about shapes."""
-    rules = _local_rules(target)
-    again = (Pass("learn shapes", refine_shapes), *rules)
-    return (*rules, *again, *again)
+def _rules_and_shapes() -> tuple[Step, ...]:
+    """The local rules, and again after what their folding says about shapes.
+
+    Products are left as they are: the choice of layouts knows more ways to write them.
+    """
+    rules = _rules(simplifying)
+    learn = Pass("learn shapes", refine_shapes)
+    return (*rules, Followed(learn, (*rules, Followed(learn, rules))))
 
 
-def _local_rules(target: Target) -> tuple[Pass, ...]:
-    return (
-        Pass("remove dead nodes", remove_dead),
-        Pass("simplify Transposes", lambda model: rewrite_model(model, simplifying(target))),
-    )
+def _attentions(target: Target) -> tuple[Step, ...]:
+    """Attentions as operators, so that the choice of layouts sees no Transposes around heads."""
+    raising = (RaiseAttention(target), JoinHeads())
+    step = Pass("raise attentions", lambda model: rewrite_model(model, raising))
+    return (Followed(step, _rules(simplifying)),)
 
 
-def _last_rules() -> tuple[Pass, ...]:
+def _local_rules(target: Target) -> tuple[Step, ...]:
+    return _rules(lambda: (*simplifying(), FoldIntoGemm(), FoldIntoMatMul(target)))
+
+
+def _rules(rewrites: Callable[[], Sequence[Rewrite]]) -> tuple[Step, ...]:
+    """Chains are shortened apart from the rest, which counts on visiting Transposes in order."""
+    chains = (CanonicalChain(), TakeInBlockMove())
+    simplify = Pass("simplify Transposes", lambda model: rewrite_model(model, rewrites()))
+    shorten = Pass("shorten chains of views", lambda model: rewrite_model(model, chains))
+    return (Pass("remove dead nodes", remove_dead), simplify, Followed(shorten, (simplify,)))
+
+
+def _last_rules() -> tuple[Step, ...]:
     """What would get in the way of other rewrites."""
-    last = (GroupTransposedLegs(), UnitMoveToReshape())
+    last = (GroupTransposedLegs(), CanonicalChain(), UnitMoveToReshape(), FindBlockMove())
     return (Pass("rewrite what is left", lambda model: rewrite_model(model, last)),)
 
 
-def simplifying(target: Target) -> Sequence[Rewrite]:
+def simplifying() -> Sequence[Rewrite]:
     """The rewrites that belong together, made anew so that none remembers another model."""
     return (
         FoldConstants(),
@@ -119,8 +170,7 @@ def simplifying(target: Target) -> Sequence[Rewrite]:
         ComposeChain(),
         FoldConstant(),
         ShareEqual(),
-        FoldIntoGemm(),
-        FoldIntoMatMul(target),
+        ReorderWeights(),
     )
 
 
@@ -133,8 +183,9 @@ class Checking:
     def before(self, step: Pass, model: ir.Model) -> None:
         """Nothing to look at yet."""
 
-    def after(self, _outcome: Outcome, model: ir.Model) -> None:
-        check(model, self.interface)
+    def after(self, outcome: Outcome, model: ir.Model) -> None:
+        if outcome.changed:
+            check(model, self.interface)
 
 
 @dataclass(slots=True)

@@ -106,8 +106,8 @@ def test_a_transpose_that_is_there_already(reader: str, dims: Dims, objective: O
 @in_every_regime
 def test_one_reader_that_needs_the_order(dims: Dims, objective: Objective) -> None:
     assert_layouts(
-        f"""g ({dims.nhwc} x, float[{dims.w},6] w)
-            => ({dims.nhwc} y, float[{dims.n},{dims.c},{dims.h},6] z) {{
+        f"""g ({dims.nhwc} x, float[{dims.w},8] w)
+            => ({dims.nhwc} y, float[{dims.n},{dims.c},{dims.h},8] z) {{
             t = {TO_NCHW}(x)
             r = Relu(t)
             y = {TO_NHWC}(r)

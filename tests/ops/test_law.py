@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 
 from relayout.layout.permutation import Permutation
@@ -9,7 +11,7 @@ from relayout.layout.transport import Refusal
 from relayout.ops.registry import RULES, rule_of, transport
 from tests.ops import law
 from tests.samples import ALL
-from tests.samples.sample import Sample
+from tests.samples.sample import Array, Sample
 
 
 def _lead_rank(sample: Sample) -> int:
@@ -29,27 +31,31 @@ def test_restated_node_gives_the_permuted_result(sample: Sample) -> None:
     ]
 
 
-WITH_SIDES = [sample for sample in ALL if RULES[sample.domain, sample.op_type].sides]
+PRODUCTS = [sample for sample in ALL if sample.op_type in {"Gemm", "MatMul"}]
+SWAP = Permutation.of(1, 0)
 
 
-@pytest.mark.parametrize("sample", WITH_SIDES, ids=lambda sample: sample.id)
-def test_a_side_has_a_say_of_its_own(sample: Sample) -> None:
-    for side in rule_of(law.view_of(sample)).sides:
-        operand = sample.inputs[side.operand]
-        assert operand is not None
-        for order in law.orders(operand.ndim):
-            if not order.is_identity:
-                law.check(sample, order, side)
+@pytest.mark.parametrize("sample", PRODUCTS, ids=lambda sample: sample.id)
+def test_the_factors_of_a_product_have_a_say_of_their_own(sample: Sample) -> None:
+    for operand in (0, 1):
+        factor = sample.inputs[operand]
+        assert factor is not None
+        for order in law.orders(factor.ndim):
+            law.check_joint(sample, operand, order)
 
 
-def test_both_factors_of_a_product_of_matrices_may_be_transposed() -> None:
-    matrices = [s for s in WITH_SIDES if s.op_type in {"Gemm", "MatMul"} and s.version >= 13]
-    flat = [s for s in matrices if all(x is None or x.ndim == 2 for x in s.inputs[:2])]
-    swap = Permutation.of(1, 0)
-    assert flat
+def test_two_matrices_and_their_product_are_stored_in_every_combination() -> None:
+    flat = [s for s in PRODUCTS if s.version >= 13 and all(x.ndim == 2 for x in _factors(s))]
+    assert {sample.op_type for sample in flat} == {"Gemm", "MatMul"}
     for sample in flat:
-        for side in rule_of(law.view_of(sample)).sides:
-            assert not isinstance(law.check(sample, swap, side), Refusal)
+        for operand in (0, 1):
+            forms = law.check_joint(sample, operand, SWAP)
+            found = {(*form.inputs[:2], *form.outputs) for form in forms}
+            assert found == set(product((None, SWAP), repeat=3))
+
+
+def _factors(sample: Sample) -> list[Array]:
+    return [x for x in sample.inputs[:2] if x is not None]
 
 
 @pytest.mark.parametrize("sample", ALL, ids=lambda sample: sample.id)

@@ -128,7 +128,7 @@ def test_reports_fit_their_width_and_end_with_the_verdict(width: int) -> None:
 def test_what_is_left_is_explained_in_json_too() -> None:
     record = json.loads(json.dumps(optimize(network(), verify=False).record().to_json()))
     last = record["left"][-1]["why"]
-    assert [demand["op_type"] for demand in last["wanted_by"]["named"]] == ["Flatten"]
+    assert [demand["op_type"] for demand in last["wanted_by"]["named"]] == ["Conv"]
     assert last["note"] == ""
     assert record["assumed"] == {"names": ["N"], "others": 0, "length": 32}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,25 @@ def _convs(version: int) -> list[Sample]:
             pads=[0, 1, 2, 2, 1, 0],
         ),
     ]
+
+
+def _pointwise(version: int) -> list[Sample]:
+    """Windows of one element, which are products: how many orders do that, or keep the place."""
+    cases: list[tuple[tuple[int, ...], int, dict[str, Any]]] = [
+        ((2, 4, 5), 3, {}),
+        ((2, 4, 7, 8), 13, {"kernel_shape": [1, 1], "pads": [0, 0, 0, 0], "strides": [1, 1]}),
+        ((2, 4, 7, 8), 13, {"auto_pad": "SAME_UPPER", "dilations": [2, 3]}),
+        ((2, 3, 4, 5, 6), 3, {"auto_pad": "VALID"}),
+        ((2, 4, 7, 8), 1, {"strides": [2, 1]}),
+        ((2, 4, 7, 8), 1, {"pads": [0, 0, 1, 0]}),
+    ]
+    found = []
+    for shape, admits, named in cases:
+        weight = small(6, shape[1], *(1 for _ in shape[2:]))
+        for operands in ([small(*shape), weight], [small(*shape), weight, small(6)]):
+            sample = _sample("Conv", version, [*operands], (1,), **named)
+            found.append(replace(sample, admits=admits))
+    return found
 
 
 def _transposed(version: int) -> list[Sample]:
@@ -100,6 +120,7 @@ def _quantised(version: int) -> list[Sample]:
 
 SAMPLES: list[Sample] = [
     *(sample for v in versions("Conv") for sample in _convs(v)),
+    *(sample for v in versions("Conv") for sample in _pointwise(v)),
     *(sample for v in versions("ConvTranspose") for sample in _transposed(v)),
     *(sample for v in versions("ConvInteger") for sample in _integer(v)),
     *(sample for v in versions("QLinearConv") for sample in _quantised(v)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,37 +15,42 @@ if TYPE_CHECKING:
 _U8: dict[str, Any] = {"dtype": np.uint8, "low": 0, "high": 5}
 _ONE = frozenset({1})
 
-_SHAPES: dict[str, tuple[tuple[int, ...], tuple[int, ...], int]] = {
-    "batches": ((2, 3, 4, 5), (2, 3, 5, 6), 1),
-    "broadcast batch": ((2, 3, 4, 5), (1, 3, 5, 6), 1),
-    "square": ((2, 3, 4, 4), (2, 3, 4, 4), 1),
-    "weight": ((2, 3, 4, 5), (5, 6), 5),
-    "square weight": ((3, 4, 4), (4, 4), 1),
-    "unit batch weight": ((2, 3, 4, 5), (1, 5, 6), 5),
-    "vector": ((2, 3, 4, 5), (5,), 5),
-    "right lacks a batch axis": ((2, 3, 4, 5), (3, 5, 6), 1),
-    "left lacks a batch axis": ((2, 3, 4, 5), (7, 2, 3, 5, 6), 1),
-    "left lacks all batch axes": ((4, 5), (3, 5, 6), 0),
-    "left is a vector": ((5,), (3, 5, 6), 0),
-    "right lacks one of three": ((2, 3, 7, 4, 5), (3, 7, 5, 6), 1),
+_SHAPES: dict[str, tuple[tuple[int, ...], tuple[int, ...], int, int]] = {
+    "batches": ((2, 3, 4, 5), (2, 3, 5, 6), 3, 1),
+    "broadcast batch": ((2, 3, 4, 5), (1, 3, 5, 6), 3, 1),
+    "square": ((2, 3, 4, 4), (2, 3, 4, 4), 3, 1),
+    "weight": ((2, 3, 4, 5), (5, 6), 11, 5),
+    "square weight": ((3, 4, 4), (4, 4), 3, 1),
+    "unit batch weight": ((2, 3, 4, 5), (1, 5, 6), 11, 5),
+    "vector": ((2, 3, 4, 5), (5,), 5, 5),
+    "right lacks a batch axis": ((2, 3, 4, 5), (3, 5, 6), 3, 1),
+    "left lacks a batch axis": ((2, 3, 4, 5), (7, 2, 3, 5, 6), 3, 1),
+    "left lacks all batch axes": ((4, 5), (3, 5, 6), 3, 0),
+    "left is one matrix": ((1, 4, 5), (2, 3, 5, 6), 11, 0),
+    "left is a vector": ((5,), (3, 5, 6), 0, 0),
+    "right lacks one of three": ((2, 3, 7, 4, 5), (3, 7, 5, 6), 2, 1),
+    "matrices": ((4, 5), (5, 6), 1, 0),
+    "square matrices": ((4, 4), (4, 4), 1, 0),
 }
-"""Left, right, and how many other orders of the left one there are."""
+"""Left, right, and how many other orders of the lead there are for numbers and for quantised."""
 
 
 def _matmul() -> Iterator[Sample]:
     for version in versions("MatMul"):
-        for note, (left, right, admits) in _SHAPES.items():
+        for note, (left, right, admits, _) in _SHAPES.items():
             operands = [small(*left), small(*right)]
             yield Sample("MatMul", version, operands, admits=admits, note=note)
-    weight = [small(2, 3, 4, 5), small(5, 6)]
-    yield Sample("MatMul", 13, weight, constants=_ONE, admits=5, note="constant weight")
-    aligned = [small(2, 3, 4, 5), small(3, 5, 6)]
-    yield Sample("MatMul", 13, aligned, constants=_ONE, admits=1, note="constant right")
-    yield Sample("MatMul", 9, aligned, constants=_ONE, admits=1, note="constant right")
+            if min(len(left), len(right)) > 1:
+                yield Sample("MatMul", version, operands, constants=_ONE, admits=admits, note=note)
+    for left, admits in (((2, 3, 4), 3), ((2, 3, 4, 5), 17), ((2, 3, 4, 5, 6), 3)):
+        weight = [small(*left), small(left[-1], 7)]
+        yield Sample("MatMul", 13, weight, constants=_ONE, admits=admits, note="as a Conv")
+    double = [small(2, 3, 4, 5, dtype=np.float64), small(5, 6, dtype=np.float64)]
+    yield Sample("MatMul", 13, double, constants=_ONE, admits=11, note="no Conv of this type")
 
 
 def _integer() -> Iterator[Sample]:
-    for note, (left, right, admits) in _SHAPES.items():
+    for note, (left, right, _, admits) in _SHAPES.items():
         if len(left) < 2 or len(right) < 2:
             continue
         for zeros in (
@@ -61,7 +67,7 @@ def _integer() -> Iterator[Sample]:
 
 def _quantized() -> Iterator[Sample]:
     for version in versions("QLinearMatMul"):
-        for note, (left, right, admits) in _SHAPES.items():
+        for note, (left, right, _, admits) in _SHAPES.items():
             if len(left) < 2 or len(right) < 2:
                 continue
             columns = np.arange(1, right[-1] + 1, dtype=np.float32) / 4
@@ -87,6 +93,11 @@ def _gemm() -> Iterator[Sample]:
             yield Sample("Gemm", version, operands, attributes, note=f"transA={trans_a}")
         operands = [small(4, 4), small(6, 4), small(4, 1)]
         yield Sample("Gemm", version, operands, {"transB": 1}, note="square, transB")
+        for addend in ((), (1,), (1, 6), (4, 1), (4, 6)):
+            operands = [small(4, 5), small(5, 6), small(*addend)]
+            yield Sample("Gemm", version, operands, {"alpha": 2.0}, note="addend")
+            constant = frozenset({1, 2})
+            yield Sample("Gemm", version, operands, constants=constant, note="constant addend")
         if version >= 11:
             yield Sample("Gemm", version, [small(4, 5), small(5, 6)], note="no C")
 
@@ -127,4 +138,34 @@ def _scalar(value: Any) -> Array | None:
     return None if value is None else np.asarray(value)
 
 
+def _with_flags() -> Iterator[Sample]:
+    """A product that one runtime only knows."""
+    for left, right in (((2, 4, 5), (2, 5, 6)), ((2, 3, 4, 5), (1, 3, 5, 6)), ((3, 4, 5), (5, 6))):
+        for trans_a, trans_b in product((0, 1), repeat=2):
+            factors: list[Array | None] = [
+                small(*_swapped(left) if trans_a else left),
+                small(*_swapped(right) if trans_b else right),
+            ]
+            attributes = {"transA": trans_a, "transB": trans_b, "alpha": 2.0}
+            yield _fused(factors, attributes)
+    rows_first: list[Array | None] = [small(4, 2, 3, 5), small(6, 2, 3, 5)]
+    yield _fused(rows_first, {"transBatchA": 1, "transB": 1, "transBatchB": 1})
+
+
+def _fused(factors: list[Array | None], attributes: dict[str, Any]) -> Sample:
+    note = f"{attributes}".replace(" ", "")
+    return Sample(
+        *("FusedMatMul", 1, factors, attributes),
+        domain="com.microsoft",
+        admits=1,
+        note=note,
+        runtime="ort",
+    )
+
+
+def _swapped(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return (*shape[:-2], shape[-1], shape[-2])
+
+
+FUSED: list[Sample] = list(_with_flags())
 SAMPLES: list[Sample] = [*_matmul(), *_integer(), *_quantized(), *_gemm(), *_einsum(), *_det()]

@@ -12,7 +12,7 @@ from relayout.graph.invariants import Interface
 from relayout.graph.load import load
 from relayout.graph.measure import Measure, Objective, measure
 from relayout.graph.save import to_proto
-from relayout.pipeline import Checking, layouts
+from relayout.pipeline import Checking, layouts, learn_shapes
 from relayout.targets.target import ONNX
 
 NOTHING = Measure(0, 0, 0)
@@ -32,6 +32,7 @@ def optimised(model: onnx.ModelProto, objective: Objective) -> Optimised:
     loaded = load(model)
     if loaded.frozen is not None:
         return Optimised(loaded.source, NOTHING, NOTHING)
+    learn_shapes(loaded.ir, ONNX)
     before = measure(loaded.ir)
     choose = ChooseLayouts(Terms(objective))
     layouts(ONNX, choose).run(loaded.ir, [Checking(Interface.of(loaded.ir))])

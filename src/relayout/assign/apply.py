@@ -1,122 +1,175 @@
-"""Writes a graph down in the orders that were chosen."""
+"""Writes a part of a model down in the orders that were chosen."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 
 import onnx_ir as ir
 
-from relayout.assign.formulate import Draft, Formulation
-from relayout.assign.frames import Frame
+from relayout.assign.copies import Copies, Stored
+from relayout.assign.drafts import NodeDraft, TieDraft
+from relayout.assign.formulate import Formulation
+from relayout.graph.bodies import give_back, release, take_in
 from relayout.graph.edit import Editor
-from relayout.graph.read import constant_of, is_op, perm_of
+from relayout.graph.names import Names
+from relayout.graph.read import NodeView
+from relayout.graph.region import subgraphs_of
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Changes, Transport
+from relayout.ops.control import Border, Side, body_borders, has_ties, scan_axes
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """A tensor as it lies in the new graph: `value` is the tensor transposed by `order`."""
-
-    value: ir.Value
-    order: Permutation | None
-
-
-@dataclass(slots=True)
 class Writer:
-    """Rewrites one graph node by node; each copy is made once, before its first reader."""
+    """Rewrites a graph node by node, and the bodies in it where they stand."""
 
-    formulation: Formulation
-    editor: Editor
-    stored: dict[ir.Value, Stored] = field(default_factory=dict)
-    copies: dict[tuple[ir.Value, Permutation], ir.Value] = field(default_factory=dict)
-    restated: int = 0
+    def __init__(self, formulation: Formulation, choice: Sequence[int], names: Names) -> None:
+        self.formulation, self.choice = formulation, choice
+        self.part = formulation.part
+        self.editors = {graph: Editor(region, names) for graph, region in self.part.regions.items()}
+        self.copies = Copies(formulation, choice, self.editors)
+        self.nodes: dict[ir.Node, tuple[NodeDraft, Transport]] = {}
+        self.ties: dict[ir.Node, list[tuple[TieDraft, Transport]]] = {}
+        for number, draft in enumerate(formulation.drafts):
+            transport = formulation.transport(number, choice[number])
+            if isinstance(draft, NodeDraft):
+                self.nodes[draft.node] = (draft, transport)
+            elif isinstance(draft, TieDraft):
+                self.ties.setdefault(draft.node, []).append((draft, transport))
+        self.restated = 0
 
-    def write(self, choice: Sequence[int]) -> None:
-        graph = self.editor.region.graph
-        given = list(graph)
-        self._take_in_sources(choice, given[0] if given else None)
-        for number, draft in enumerate(self.formulation.drafts):
-            self._node(draft, self.formulation.transport(number, choice[number]))
-        self._outputs(graph)
+    def write(self) -> None:
+        root = self.part.root.graph
+        given = list(self.part.nodes())
+        self._take_in_sources(next(iter(root), None))
+        self._graph(root)
+        self._outputs(root)
         for node in reversed(given):
-            self.editor.discard(node)
+            self.editors[root].discard(node)
 
-    def _take_in_sources(self, choice: Sequence[int], before: ir.Node | None) -> None:
+    def _take_in_sources(self, before: ir.Node | None) -> None:
         """Let an input that is free be stored in another order at once."""
+        editor = self.editors[self.part.root.graph]
         for value, operator in self.formulation.sources.items():
-            order = self.formulation.given_order(value, choice[operator])
+            order = self.formulation.given_order(value, self.choice[operator])
             if order is not None and not order.is_identity:
-                self.stored[value] = Stored(
-                    self.editor.transposed(value, order, before=before), order
-                )
+                moved = editor.transposed(value, order, before=before)
+                self.copies.stored[value] = Stored(moved, order)
 
-    def _node(self, draft: Draft, transport: Transport) -> None:
-        node = draft.ways.node
+    def _graph(self, graph: ir.Graph) -> None:
+        for node in list(graph):
+            if has_ties(node):
+                self._with_bodies(node)
+            elif node in self.nodes:
+                self._node(*self.nodes[node])
+
+    def _node(self, draft: NodeDraft, transport: Transport) -> None:
         if _is_unchanged(transport):
             self._keep(draft)
             return
-        operands = [
-            None if value is None else self._operand(value, order, node)
-            for value, order in zip(node.inputs, transport.inputs, strict=True)
+        self._restate(draft.node, transport, self._operands(draft.node, transport.inputs))
+
+    def _operands(
+        self, node: ir.Node, orders: Sequence[Permutation | None]
+    ) -> list[ir.Value | None]:
+        graph = self.part.parent_graph(node)
+        return [
+            None if value is None else self.copies.read(value, order, graph, node)
+            for value, order in zip(node.inputs, orders, strict=True)
         ]
-        results = self.editor.restated(node, transport, operands)
+
+    def _restate(
+        self, node: ir.Node, transport: Transport, operands: Sequence[ir.Value | None]
+    ) -> None:
+        editor = self.editors[self.part.parent_graph(node)]
+        results = editor.restated(node, transport, operands)
         self.restated += 1
         for old, new, order in zip(node.outputs, results, transport.outputs, strict=True):
             if not old.name:
                 continue
             if order is None:
-                self.editor.take_over(old, new)
-            self.stored[old] = Stored(new, _full(order, self.formulation.frames.of(old)))
+                editor.take_over(old, new)
+            self.copies.store(old, new, order)
 
-    def _keep(self, draft: Draft) -> None:
+    def _keep(self, draft: NodeDraft) -> None:
         """Let a node that runs as it did read its operands in the order it always had."""
-        node = draft.ways.node
+        node, graph = draft.node, self.part.parent_graph(draft.node)
+        editor = self.editors[graph]
         for index in draft.ways.reads:
             value = node.inputs[index]
             if value is not None:
-                self.editor.read(node, index, self._operand(value, None, node))
+                editor.read(node, index, self.copies.read(value, None, graph, node))
         for value in draft.ways.captured:
-            self.editor.recapture(node, value, self._operand(value, None, node))
+            editor.recapture(node, value, self.copies.read(value, None, graph, node))
 
-    def _operand(
-        self, value: ir.Value, order: Permutation | None, before: ir.Node | None
-    ) -> ir.Value:
-        """A value in the order a reader wants, by a copy if it is not stored so."""
-        if constant_of(value) is not None:
-            return value if order is None else self.editor.transposed(value, order, before=before)
-        frame = self.formulation.frames.of(value)
-        wanted = frame.stored(order)
-        lying = self._lying(frame)
-        if wanted is None or lying.order is None or lying.order == wanted:
-            return lying.value
-        key = (frame.tensor, wanted)
-        if key not in self.copies:
-            move = lying.order.inverse().then(wanted)
-            self.copies[key] = self._copy(value, lying.value, move, before)
-        return self.copies[key]
+    def _with_bodies(self, node: ir.Node) -> None:
+        """Write the bodies of a node, then the node, whose borders are in the tied orders."""
+        ties = self.ties.get(node, [])
+        orders = _orders(ties)
+        for body in subgraphs_of(node):
+            self._body(body, orders)
+        inputs = _at(Side.OPERAND, len(node.inputs), orders)
+        results = _at(Side.RESULT, len(node.outputs), orders)
+        operands = self._operands(node, inputs)
+        changes = Changes(attributes=_moved_axes(self.part.region(node).view(node), ties))
+        editor = self.editors[self.part.parent_graph(node)]
+        if changes != Changes() or any(results):
+            self._restate(node, Transport(inputs, results, changes), operands)
+            release(editor, node)
+            return
+        for index, value in enumerate(operands):
+            editor.read(node, index, value)
 
-    def _copy(
-        self, value: ir.Value, source: ir.Value, move: Permutation, before: ir.Node | None
-    ) -> ir.Value:
-        """A Transpose: the one that was given if it is the same, so that it keeps its name."""
-        given = value.producer()
-        is_same = given is not None and is_op(given, "Transpose") and perm_of(given) == move
-        if given is not None and is_same and given.inputs[0] is source:
-            return value
-        return self.editor.transposed(source, move, before=before)
-
-    def _lying(self, frame: Frame) -> Stored:
-        found = self.stored.get(frame.tensor)
-        return Stored(frame.tensor, _full(None, frame)) if found is None else found
+    def _body(self, body: ir.Graph, orders: Mapping[Border, Permutation]) -> None:
+        editor = self.editors[body]
+        for border in body_borders(body, Side.INPUT):
+            if border in orders:
+                new = take_in(editor, border.index, orders[border])
+                self.copies.store(border.value, new, orders[border])
+        self._graph(body)
+        for border in body_borders(body, Side.OUTPUT):
+            new = self.copies.read(border.value, orders.get(border), body, None)
+            if new is not border.value:
+                give_back(editor, border.index, new)
 
     def _outputs(self, graph: ir.Graph) -> None:
         """Give every output of the graph its value in the order it is declared in."""
         for value in dict.fromkeys(graph.outputs):
-            new = self._operand(value, None, None)
+            new = self.copies.read(value, None, graph, None)
             if new is not value:
-                self.editor.substitute(value, new, origin=None)
+                self.editors[graph].substitute(value, new, origin=None)
+
+
+def _orders(ties: Sequence[tuple[TieDraft, Transport]]) -> dict[Border, Permutation]:
+    """The values at the borders of a node's bodies that are not in the given order."""
+    return {
+        border: order
+        for draft, transport in ties
+        for borders, chosen in (
+            (draft.tie.reads, transport.inputs),
+            (draft.tie.writes, transport.outputs),
+        )
+        for border, order in zip(borders, chosen, strict=True)
+        if order is not None
+    }
+
+
+def _at(
+    side: Side, count: int, orders: Mapping[Border, Permutation]
+) -> tuple[Permutation | None, ...]:
+    found = {border.index: order for border, order in orders.items() if border.side is side}
+    return tuple(found.get(index) for index in range(count))
+
+
+def _moved_axes(view: NodeView, ties: Sequence[tuple[TieDraft, Transport]]) -> dict[str, list[int]]:
+    """The lists of axes in which some slices lie along another axis than before."""
+    moved: dict[str, list[int]] = {}
+    for draft, transport in ties:
+        tie, lead = draft.tie, draft.lead(transport)
+        if tie.axis is None or lead is None or lead.position(tie.axis) == tie.axis:
+            continue
+        axes = moved.setdefault(tie.axes_attribute, scan_axes(view, tie.axes_attribute))
+        axes[tie.number] = lead.position(tie.axis)
+    return moved
 
 
 def _is_unchanged(transport: Transport) -> bool:
@@ -124,14 +177,8 @@ def _is_unchanged(transport: Transport) -> bool:
     return not moved and transport.changes == Changes()
 
 
-def _full(order: Permutation | None, frame: Frame) -> Permutation | None:
-    if order is not None or frame.view is None:
-        return order
-    return Permutation.identity(frame.view.rank)
-
-
-def apply(formulation: Formulation, choice: Sequence[int], editor: Editor) -> int:
-    """Rewrite the graph of a formulation by a choice of variants; how many nodes were restated."""
-    writer = Writer(formulation, editor)
-    writer.write(choice)
+def apply(formulation: Formulation, choice: Sequence[int], names: Names) -> int:
+    """Rewrite the part of a formulation by a choice of variants; how many nodes were restated."""
+    writer = Writer(formulation, choice, names)
+    writer.write()
     return writer.restated

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
 from typing import NamedTuple
 
 import onnx_ir as ir
 
-from relayout.assign.formulate import Draft, Formulation, Terms, formulate
+from relayout.assign.drafts import Draft, NodeDraft
+from relayout.assign.formulate import Formulation, Terms, formulate
+from relayout.assign.part import parts_of
 from relayout.assign.problem import Variant, as_given, copies
 from relayout.assign.strategies.exact import solve
 from relayout.graph.measure import moving_transposes
@@ -17,7 +18,7 @@ from relayout.graph.read import perm_of
 from relayout.graph.source_line import source_line
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Refusal, Transport
-from relayout.ops.rule import ask, ask_side
+from relayout.ops.rule import ask, ask_joint
 from relayout.report.explanation import (
     AVOIDABLE,
     INVALID,
@@ -52,12 +53,14 @@ def explanations(
 
     With a budget the layouts of each graph are chosen too, to tell which ones are avoidable.
     """
+    moving = {node for _, node in moving_transposes(model)}
     found: dict[ir.Node, Explanation] = {}
-    for _, pairs in groupby(moving_transposes(model), key=lambda pair: id(pair[0].graph)):
-        regions, nodes = zip(*pairs, strict=True)
-        kind = "model" if regions[0].graph is model.graph else "inner graph"
-        formulation = formulate(regions[0], Terms(dims=dims))
-        explaining = _Explaining(formulation, kind, _kept(formulation, budget_seconds))
+    for part in parts_of(model):
+        nodes = [node for graph in part.regions for node in graph if node in moving]
+        if not nodes:
+            continue
+        formulation = formulate(part, Terms(dims=dims))
+        explaining = _Explaining(formulation, _kept(formulation, budget_seconds))
         found.update((node, explaining.of(node)) for node in nodes)
     return found
 
@@ -73,12 +76,10 @@ def _kept(formulation: Formulation, budget_seconds: float | None) -> set[tuple[i
 
 
 class _Explaining:
-    """Explains the Transposes of one graph as it is."""
+    """Explains the Transposes of one part of a model as it is."""
 
-    def __init__(
-        self, formulation: Formulation, kind: str, kept: set[tuple[int, int, int]]
-    ) -> None:
-        self.formulation, self.kind, self.kept = formulation, kind, kept
+    def __init__(self, formulation: Formulation, kept: set[tuple[int, int, int]]) -> None:
+        self.formulation, self.kept = formulation, kept
         self.walk = _Walk(formulation)
         self.numbers = {value: number for number, value in enumerate(formulation.tensors)}
         problem = formulation.problem
@@ -116,21 +117,27 @@ class _Explaining:
         drafts, operator = self.formulation.drafts, request.operator
         if operator < len(drafts):
             draft = drafts[operator]
-            node = draft.ways.node
+            node = draft.node
             reason = _reason(self.formulation, draft, request)
             name = self.formulation.problem.operators[operator].name
             return Demand(name, node.op_type, reason, source_line(node))
         return self._boundary(operator)
 
     def _boundary(self, operator: int) -> Demand:
-        """What the inputs and outputs of the graph demand."""
-        problem, outputs = self.formulation.problem, self.formulation.frames.graph.outputs
-        results = problem.operators[operator].results
+        """What the inputs and outputs of a graph demand."""
+        problem, part = self.formulation.problem, self.formulation.part
+        results, graph = problem.operators[operator].results, part.root.graph
+        kind = "model" if part.is_main else "inner graph"
         if not results:
-            name = str(outputs[operator - len(problem.operators)].name)
-            return Demand(name, "", f"the {self.kind}'s output '{name}', declared in this order")
+            name = str(graph.outputs[operator - len(problem.operators)].name)
+            return Demand(name, "", f"the {kind}'s output '{name}', declared in this order")
         name = problem.values[results[0]].name
-        return Demand(name, "", f"the {self.kind}'s input '{name}', given in this order")
+        value = next(v for v, number in self.formulation.sources.items() if number == operator)
+        node = value.producer() or part.owners.get(part.graph_of(value))
+        if node is not None:
+            reason = f"{node.op_type} gives '{name}' in this order only"
+            return Demand(node.name or name, node.op_type, reason, source_line(node))
+        return Demand(name, "", f"the {kind}'s input '{name}', given in this order")
 
 
 class _Walk:
@@ -214,13 +221,20 @@ def _distance(given: Variant, other: Variant) -> int:
 
 
 def _reason(formulation: Formulation, draft: Draft, request: Request) -> str:
-    """Why a node cannot run with one of its ports in an order, in the words of its rule."""
-    ways, port = draft.ways, request.port
-    frame = (*draft.operands, *draft.results)[port]
+    """Why one of the ports of a draft cannot be in an order."""
+    frame = (*draft.operands, *draft.results)[request.port]
     stored = formulation.tensors[frame.tensor].orders[request.order]
     order = None if stored is None else frame.seen(stored)
     if order is None:
         return "the number of axes is unknown"
+    if not isinstance(draft, NodeDraft):
+        return f"the bodies of {draft.node.op_type} take and give it in this order only"
+    return _node_reason(draft, request.port, order)
+
+
+def _node_reason(draft: NodeDraft, port: int, order: Permutation) -> str:
+    """Why a node cannot run with one of its ports in an order, in the words of its rule."""
+    ways = draft.ways
     if len(ways.reads) <= port < len(draft.operands):
         return f"a body of {ways.node.op_type} reads it in this order"
     if port < len(ways.reads):
@@ -234,17 +248,17 @@ def _reason(formulation: Formulation, draft: Draft, request: Request) -> str:
     return f"{ways.node.op_type} runs in this order only"
 
 
-def _ask_operand(draft: Draft, slot: int, order: Permutation) -> Transport | Refusal | None:
+def _ask_operand(draft: NodeDraft, slot: int, order: Permutation) -> Transport | Refusal | None:
     ways = draft.ways
-    for side in ways.rule.sides:
-        if side.operand == slot:
-            return ask_side(side, ways.view, order)
+    joint = ask_joint(ways.rule, ways.view, slot, order)
+    if joint:
+        return joint[0]
     if slot != ways.lead and ways.view.rank(ways.lead) != order.rank:
         return None
     return ask(ways.rule, ways.view, order)
 
 
-def _ask_result(draft: Draft, slot: int, order: Permutation) -> Transport | Refusal | None:
+def _ask_result(draft: NodeDraft, slot: int, order: Permutation) -> Transport | Refusal | None:
     ways = draft.ways
     if slot != 0:
         return None

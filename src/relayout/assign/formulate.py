@@ -10,32 +10,21 @@ from typing import TypeAlias
 
 import onnx_ir as ir
 
+from relayout.assign.borders import border_drafts
+from relayout.assign.drafts import Draft, NodeDraft
 from relayout.assign.frames import Frame, Frames, Tensor
-from relayout.assign.problem import LayoutProblem, Operator, Value, Variant
+from relayout.assign.part import Part
+from relayout.assign.problem import LayoutProblem, Operator, Value, Variant, as_given, evaluate
 from relayout.assign.variants import NodeVariants
-from relayout.graph.measure import Objective, bytes_of
+from relayout.graph.measure import Objective
 from relayout.graph.read import constant_of, is_op
-from relayout.graph.region import Region
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Transport
-from relayout.ops.rule import unchanged
+from relayout.ops.control import has_ties
+from relayout.ops.quantization import QUANTISERS
 from relayout.targets.target import ONNX, Target
 
 VARIANTS_PER_NODE = 64
-
-Ports: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
-"""The places of the orders a variant reads and writes."""
-
-
-@dataclass(slots=True)
-class Draft:
-    """A node on its way to an operator of the problem."""
-
-    ways: NodeVariants
-    operands: list[Frame]
-    results: list[Frame]
-    result_slots: tuple[int, ...]
-    variants: dict[Ports, Transport] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +32,15 @@ class Formulation:
     """A layout problem, and what its numbers stand for in the graph."""
 
     problem: LayoutProblem
+    part: Part
     drafts: tuple[Draft, ...]
-    """The nodes; their operators come first in the problem, in this order."""
+    """Nodes and borders; their operators come first in the problem, in this order."""
     tensors: Mapping[ir.Value, Tensor]
     frames: Frames
     sources: Mapping[ir.Value, int]
     """The tensors that no node makes, with their operators."""
+    cost_given: int
+    """What the Transposes of the part cost where they stand."""
     notes: tuple[str, ...]
 
     def given_order(self, source: ir.Value, variant: int) -> Permutation | None:
@@ -71,90 +63,90 @@ class Terms:
     free_inputs: bool = False
     free_outputs: bool = False
 
-    def inside(self) -> Terms:
-        """The same for a body, whose borders are not the model's."""
+    def of(self, part: Part) -> Terms:
+        """The terms of a part: only the borders of the main graph are the model's."""
+        if part.is_main:
+            return self
         return replace(self, free_inputs=False, free_outputs=False)
 
 
-def formulate(region: Region, terms: Terms) -> Formulation:
-    """The problem of choosing an order for every tensor of one graph."""
-    drafting = _Drafting(region, terms.target)
+def formulate(part: Part, terms: Terms) -> Formulation:
+    """The problem of choosing an order for every tensor of a graph and the bodies in it."""
+    drafting = _Drafting(part, terms.of(part))
     drafting.spread()
-    return drafting.finish(terms)
+    return drafting.finish()
 
 
 Weigh: TypeAlias = Callable[[int, int], int]
 """One price from bytes moved and Transposes."""
 
 
-def _weighing(
-    objective: Objective,
-    tensors: Sequence[Tensor],
-    drafts: Sequence[Draft],
-    dims: Mapping[str, int],
-) -> Weigh:
-    """Prices in which the secondary figure can never add up to one unit of the primary."""
-    copies = sum(len(tensor.orders) - 1 for tensor in tensors)
-    moved = sum((len(tensor.orders) - 1) * tensor.bytes_moved(dims) for tensor in tensors)
-    moved += sum(
-        max(_extra_bytes(draft, transport, dims) for transport in draft.variants.values())
-        for draft in drafts
-    )
-    unit = math.gcd(*(tensor.bytes_moved(dims) for tensor in tensors)) or 1
+def _weighing(objective: Objective, copies: Sequence[int], extras: Sequence[int]) -> Weigh:
+    """Prices in which the secondary figure can never add up to one unit of the primary.
+
+    `copies` are the bytes of all copies that there can be, `extras` those of restatements.
+    """
+    moved = sum(copies) + sum(extras)
+    unit = math.gcd(*copies) or 1
     if objective is Objective.BYTES:
-        return lambda size, count: size // unit * (copies + 1) + count
+        return lambda size, count: size // unit * (len(copies) + 1) + count
     return lambda size, count: count * (moved // unit + 1) + size // unit
 
 
-def _extra_bytes(draft: Draft, transport: Transport, dims: Mapping[str, int]) -> int:
-    """What a restatement of several nodes moves beyond what the given node does."""
-    if not transport.changes.extra_passes:
-        return 0
-    lead = draft.ways.node.inputs[draft.ways.lead]
-    return 0 if lead is None else transport.changes.extra_passes * 2 * bytes_of(lead, dims)
-
-
 class _Drafting:
-    """Carries orders through the graph until no new one appears."""
+    """Carries orders through a part until no new one appears."""
 
-    def __init__(self, region: Region, target: Target) -> None:
-        self.region = region
-        self.target = target
-        self.frames = Frames(region.graph)
+    def __init__(self, part: Part, terms: Terms) -> None:
+        self.part = part
+        self.terms = terms
+        self.frames = Frames(part.regions)
         self.tensors: dict[ir.Value, Tensor] = {}
         self.drafts: list[Draft] = []
-        self.touching: dict[ir.Value, list[tuple[Draft, int, bool, Frame]]] = {}
+        self.dissolved: list[ir.Node] = []
+        self.touching: dict[ir.Value, list[tuple[Draft, int, Frame]]] = {}
         self.waiting: deque[tuple[Tensor, Permutation]] = deque()
-        self.outputs = [self._frame(value) for value in region.graph.outputs]
-        for node in region.graph:
+        self.is_quantised = any(node.op_type in QUANTISERS for node in part.nodes())
+        self.outputs = [self._frame(value) for value in part.root.graph.outputs]
+        for node in part.nodes():
             if constant_of(node.outputs[0] if node.outputs else None) is None:
-                self._draft(node)
+                self._take(node)
         for frame in self.outputs:
             self._want(frame, None)
 
-    def _draft(self, node: ir.Node) -> None:
-        if (
-            is_op(node, "Transpose")
-            and self.frames.of(node.outputs[0]).tensor is not node.outputs[0]
-        ):
-            return
-        ways = NodeVariants.of(node, self.region, self.target)
-        reads = [self._frame(value) for index in ways.reads if (value := node.inputs[index])]
+    def _take(self, node: ir.Node) -> None:
+        if self._is_dissolved(node):
+            self.dissolved.append(node)
+        elif has_ties(node):
+            for draft in border_drafts(self.part.region(node).view(node), self._frame):
+                self._add(draft)
+        else:
+            self._add(self._node_draft(node))
+
+    def _is_dissolved(self, node: ir.Node) -> bool:
+        is_transpose = is_op(node, "Transpose")
+        return is_transpose and self.frames.of(node.outputs[0]).tensor is not node.outputs[0]
+
+    def _node_draft(self, node: ir.Node) -> NodeDraft:
+        ways = NodeVariants.of(node, self.part.region(node), self.terms.target)
+        read = [*(node.inputs[index] for index in ways.reads), *ways.captured]
+        operands = [self._frame(value) for value in read if value is not None]
         slots = tuple(index for index, value in enumerate(node.outputs) if value.name)
         results = [self._frame(node.outputs[index]) for index in slots]
-        captured = [self._frame(value) for value in ways.captured]
-        draft = Draft(ways, [*reads, *captured], results, slots)
+        graphs = [self.part.parent_graph(node)] * len(operands)
+        return NodeDraft(node, operands, graphs, results, ways, slots)
+
+    def _add(self, draft: Draft) -> None:
         self.drafts.append(draft)
-        for slot, frame in zip(ways.reads, reads, strict=True):
-            self.touching[frame.tensor].append((draft, slot, False, frame))
-        for slot, frame in zip(slots, results, strict=True):
-            self.touching[frame.tensor].append((draft, slot, True, frame))
-        self._admit(draft, unchanged(ways.view))
+        for port, frame in enumerate((*draft.operands, *draft.results)):
+            self.touching[frame.tensor].append((draft, port, frame))
+        self._admit(draft, draft.given)
 
     def _frame(self, value: ir.Value) -> Frame:
         frame = self.frames.of(value)
         if frame.tensor not in self.tensors:
-            tensor = Tensor.of(frame.tensor, None if frame.view is None else frame.view.rank)
+            rank = None if frame.view is None else frame.view.rank
+            runs = self.part.runs[self.part.graph_of(frame.tensor)]
+            tensor = Tensor.of(frame.tensor, rank, runs)
             self.tensors[frame.tensor] = tensor
             self.touching[frame.tensor] = []
             self.waiting.extend((tensor, order) for order in tensor.orders if order is not None)
@@ -163,26 +155,21 @@ class _Drafting:
     def spread(self) -> None:
         while self.waiting:
             tensor, order = self.waiting.popleft()
-            for draft, slot, is_result, frame in self.touching[tensor.value]:
+            for draft, port, frame in self.touching[tensor.value]:
                 seen = frame.seen(order)
                 if seen is None:
                     continue
-                for lead in draft.ways.leads_to_try(slot, is_result=is_result, seen=seen):
-                    self._admit_all(draft, draft.ways.try_lead(lead))
-                if not is_result:
-                    self._admit_all(draft, draft.ways.try_sides(slot, seen))
-
-    def _admit_all(self, draft: Draft, found: list[Transport]) -> None:
-        for transport in found:
-            self._admit(draft, transport)
+                for transport in draft.adds(port, seen):
+                    self._admit(draft, transport)
 
     def _admit(self, draft: Draft, transport: Transport) -> None:
-        """Make a restatement a variant of its node, if its orders can be candidates."""
+        """Make a restatement a variant of its draft, if its orders can be candidates."""
+        if self.is_quantised and transport.changes.steps:
+            # Another way to compute rounds differently, and a quantiser turns that into a step.
+            return
         if len(draft.variants) >= VARIANTS_PER_NODE:
             return
-        captured = [None] * len(draft.ways.captured)
-        reads = [*(transport.inputs[index] for index in draft.ways.reads), *captured]
-        writes = [transport.outputs[slot] for slot in draft.result_slots]
+        reads, writes = draft.orders(transport)
         read = [self._want(frame, o) for frame, o in zip(draft.operands, reads, strict=True)]
         written = [self._want(frame, o) for frame, o in zip(draft.results, writes, strict=True)]
         if None in read or None in written:
@@ -203,11 +190,11 @@ class _Drafting:
         self.waiting.append((tensor, stored))
         return tensor.place(stored)
 
-    def finish(self, terms: Terms) -> Formulation:
-        dims = terms.dims
+    def finish(self) -> Formulation:
+        terms = self.terms
         numbers = {value: index for index, value in enumerate(self.tensors)}
-        weigh = _weighing(terms.objective, list(self.tensors.values()), self.drafts, dims)
-        operators = [self._operator(draft, numbers, weigh, dims) for draft in self.drafts]
+        weigh = self._weighing()
+        operators = [self._operator(draft, numbers, weigh) for draft in self.drafts]
         made = {value for operator in operators for value in operator.results}
         given = [value for value, number in numbers.items() if number not in made]
         sources = [self._source(value, numbers, free=terms.free_inputs) for value in given]
@@ -216,37 +203,67 @@ class _Drafting:
             Value(
                 str(tensor.value.name),
                 tuple("?" if order is None else str(order) for order in tensor.orders),
-                weigh(tensor.bytes_moved(dims), 1),
+                weigh(tensor.bytes_moved(terms.dims), 1),
             )
             for tensor in self.tensors.values()
         ]
         problem = LayoutProblem((*operators, *sources, *sinks), tuple(values))
         return Formulation(
             problem,
+            self.part,
             tuple(self.drafts),
             self.tensors,
             self.frames,
             {value: len(operators) + index for index, value in enumerate(given)},
+            max(self._cost_given(weigh), evaluate(problem, as_given(problem)) or 0),
             tuple(self._notes()),
         )
 
-    def _operator(
-        self, draft: Draft, numbers: Mapping[ir.Value, int], weigh: Weigh, dims: Mapping[str, int]
-    ) -> Operator:
-        node = draft.ways.node
+    def _weighing(self) -> Weigh:
+        copies = [
+            tensor.bytes_moved(self.terms.dims)
+            for tensor in self.tensors.values()
+            for _ in tensor.orders[1:]
+        ]
+        extras = [
+            max(self._extra_bytes(draft, transport) for transport in draft.variants.values())
+            for draft in self.drafts
+        ]
+        return _weighing(self.terms.objective, copies, extras)
+
+    def _cost_given(self, weigh: Weigh) -> int:
+        """The price of the Transposes as they stand: in loops, and in each branch that has them."""
+        return sum(
+            weigh(self._bytes_given(node), 1)
+            for node in self.dissolved
+            if node.inputs[0] is not None
+            and self._want(self.frames.of(node.inputs[0]), None)
+            != self._want(self.frames.of(node.outputs[0]), None)
+        )
+
+    def _bytes_given(self, node: ir.Node) -> int:
+        tensor = self.tensors[self.frames.of(node.outputs[0]).tensor]
+        runs = self.part.runs[self.part.parent_graph(node)]
+        return tensor.bytes_moved(self.terms.dims) // tensor.runs * runs
+
+    def _extra_bytes(self, draft: Draft, transport: Transport) -> int:
+        runs = self.part.runs[self.part.parent_graph(draft.node)]
+        return runs * draft.extra_bytes(transport, self.terms.dims)
+
+    def _operator(self, draft: Draft, numbers: Mapping[ir.Value, int], weigh: Weigh) -> Operator:
         return Operator(
-            node.name or str(node.outputs[0].name if node.outputs else node.op_type),
+            draft.name,
             tuple(numbers[frame.tensor] for frame in draft.operands),
             tuple(numbers[frame.tensor] for frame in draft.results),
             tuple(
-                Variant(*ports, weigh(_extra_bytes(draft, transport, dims), 0), key)
+                Variant(*ports, weigh(self._extra_bytes(draft, transport), 0), key)
                 for key, (ports, transport) in enumerate(draft.variants.items())
             ),
         )
 
     def _source(self, value: ir.Value, numbers: Mapping[ir.Value, int], *, free: bool) -> Operator:
         """What comes from outside; an input that is free comes in any order, for nothing."""
-        is_free = free and value in self.region.graph.inputs and not value.is_initializer()
+        is_free = free and value in self.part.root.graph.inputs and not value.is_initializer()
         places = range(len(self.tensors[value].orders)) if is_free else (0,)
         variants = tuple(Variant((), (place,)) for place in places)
         return Operator(f"given {value.name}", (), (numbers[value],), variants)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 
 import onnx_ir as ir
@@ -36,9 +36,9 @@ class Frame:
 
 @dataclass(slots=True)
 class Frames:
-    """Finds the tensor behind every value of a graph."""
+    """Finds the tensor behind every value of some graphs."""
 
-    graph: ir.Graph
+    graphs: Container[ir.Graph]
     _known: dict[ir.Value, Frame] = field(default_factory=dict)
 
     def of(self, value: ir.Value) -> Frame:
@@ -61,12 +61,10 @@ class Frames:
 
     def _source(self, value: ir.Value) -> tuple[ir.Value, Permutation] | None:
         node = value.producer()
-        if node is None or node.graph is not self.graph or not is_op(node, "Transpose"):
+        if node is None or node.graph not in self.graphs or not is_op(node, "Transpose"):
             return None
         order, source = perm_of(node), node.inputs[0]
-        if order is None or source is None or rank_of(source) not in {None, order.rank}:
-            return None
-        if rank_of(source) is None and source.producer() is None:
+        if order is None or source is None or rank_of(source) != order.rank:
             return None
         return source, order
 
@@ -86,10 +84,12 @@ class Tensor:
     _places: dict[tuple[int, ...], int] = field(default_factory=dict)
     full: bool = False
     """Whether an order was left out because there were too many."""
+    runs: int = 1
+    """How often its graph counts as run."""
 
     @classmethod
-    def of(cls, value: ir.Value, rank: int | None) -> Tensor:
-        tensor = cls(value, rank, shape_of(value))
+    def of(cls, value: ir.Value, rank: int | None, runs: int = 1) -> Tensor:
+        tensor = cls(value, rank, shape_of(value), runs=runs)
         given = None if rank is None else Permutation.identity(rank)
         tensor.orders.append(given)
         if given is not None:
@@ -118,8 +118,8 @@ class Tensor:
         return True
 
     def bytes_moved(self, dims: Mapping[str, int]) -> int:
-        """What one copy reads and writes."""
-        return 2 * bytes_of(self.value, dims)
+        """What one copy reads and writes; it runs as often as the tensor is made."""
+        return self.runs * 2 * bytes_of(self.value, dims)
 
     def _key(self, order: Permutation) -> tuple[int, ...]:
         if self.shape is None:

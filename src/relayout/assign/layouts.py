@@ -12,11 +12,10 @@ import onnx_ir as ir
 from relayout.assign.apply import apply
 from relayout.assign.assignment import Assignment
 from relayout.assign.formulate import Formulation, Terms, formulate
-from relayout.assign.problem import LayoutProblem, as_given, evaluate
+from relayout.assign.part import Part, parts_of
+from relayout.assign.problem import LayoutProblem
 from relayout.assign.strategies.exact import solve
-from relayout.graph.edit import Editor
 from relayout.graph.names import Names
-from relayout.graph.region import Region, regions_of
 
 Strategy: TypeAlias = Callable[[LayoutProblem], Assignment]
 """Chooses one variant per operator; sees no ONNX."""
@@ -24,16 +23,15 @@ Strategy: TypeAlias = Callable[[LayoutProblem], Assignment]
 
 @dataclass(slots=True)
 class Decision:
-    """What was decided for one graph."""
+    """What was decided for one graph and the bodies in it."""
 
     graph: str
     formulation: Formulation
     assignment: Assignment
-    cost_given: int
 
     @property
     def improves(self) -> bool:
-        return self.assignment.cost < self.cost_given
+        return self.assignment.cost < self.formulation.cost_given
 
 
 @dataclass(slots=True)
@@ -47,14 +45,13 @@ class ChooseLayouts:
     def __call__(self, model: ir.Model) -> Counter[str]:
         names = Names.of(model)
         applied: Counter[str] = Counter()
-        for region in list(regions_of(model)):
-            is_main = region.graph is model.graph
-            decision = self.decide(region, self.terms if is_main else self.terms.inside())
-            self.decisions.append(decision)
+        decided = [self.decide(part) for part in parts_of(model)]
+        self.decisions.extend(decided)
+        # Inner parts first: writing the outer one changes what they read from it.
+        for decision in reversed(decided):
             if decision.improves:
-                editor = Editor(region, names)
                 choice = decision.assignment.choice
-                applied["restate node"] += apply(decision.formulation, choice, editor)
+                applied["restate node"] += apply(decision.formulation, choice, names)
         return applied
 
     @property
@@ -71,11 +68,7 @@ class ChooseLayouts:
         """Whether every graph's choice is proved to cost least."""
         return all(decision.assignment.optimal for decision in self.decisions)
 
-    def decide(self, region: Region, terms: Terms) -> Decision:
-        formulation = formulate(region, terms)
-        problem = formulation.problem
-        given = evaluate(problem, as_given(problem))
-        if given is None:
-            raise AssertionError("the model as given is always one of the choices")
-        assignment = solve(problem, self.budget_seconds)
-        return Decision(region.graph.name or "", formulation, assignment, given)
+    def decide(self, part: Part) -> Decision:
+        formulation = formulate(part, self.terms)
+        assignment = solve(formulation.problem, self.budget_seconds)
+        return Decision(part.root.graph.name or "", formulation, assignment)

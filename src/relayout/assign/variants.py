@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import product
 
 import onnx_ir as ir
 
@@ -12,7 +11,7 @@ from relayout.graph.read import NodeView, constant_of, shape_of
 from relayout.graph.region import Region, captured_by
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Refusal, Transport
-from relayout.ops.rule import OpRule, ask, ask_side, combined, unchanged
+from relayout.ops.rule import OpRule, ask, ask_joint
 from relayout.targets.target import Target
 
 
@@ -27,9 +26,8 @@ class NodeVariants:
     """The operands that are not constants, which follow for nothing."""
     captured: tuple[ir.Value, ...]
     """What the bodies of the node read from outside, in the given order only."""
-    answers: list[dict[Permutation, Transport]]
-    """For each operand whose order can be chosen by itself, what the rule admits."""
-    refusals: dict[Permutation, Refusal] = field(default_factory=dict)
+    asked: set[tuple[int | None, Permutation]] = field(default_factory=set)
+    """The orders of operands that the rule was asked about; None stands for the lead."""
 
     @classmethod
     def of(cls, node: ir.Node, region: Region, target: Target) -> NodeVariants:
@@ -40,8 +38,7 @@ class NodeVariants:
             if value is not None and constant_of(value) is None
         )
         rule = target.rule_of(view)
-        answers: list[dict[Permutation, Transport]] = [{} for _ in range(1 + len(rule.sides))]
-        return cls(node, view, rule, reads, tuple(captured_by(node)), answers)
+        return cls(node, view, rule, reads, tuple(captured_by(node)))
 
     @property
     def lead(self) -> int:
@@ -62,34 +59,22 @@ class NodeVariants:
 
     def try_lead(self, order: Permutation) -> list[Transport]:
         """The restatements that a new order of the lead operand adds."""
-        if order in self.answers[0] or order in self.refusals:
+        if not self._is_new(None, order):
             return []
         answer = ask(self.rule, self.view, order)
-        if isinstance(answer, Refusal):
-            self.refusals[order] = answer
-            return []
-        return self._new(0, order, answer)
+        joint = self.try_sides(self.lead, order)
+        return joint if isinstance(answer, Refusal) else [answer, *joint]
 
     def try_sides(self, operand: int, order: Permutation) -> list[Transport]:
-        """The restatements that a new order of another operand adds."""
-        found = []
-        for number, side in enumerate(self.rule.sides, 1):
-            if side.operand != operand or order in self.answers[number]:
-                continue
-            answer = ask_side(side, self.view, order)
-            if not isinstance(answer, Refusal):
-                found += self._new(number, order, answer)
-        return found
+        """The restatements that a new order of any operand adds where each has a say."""
+        if not self._is_new(operand, order):
+            return []
+        return list(ask_joint(self.rule, self.view, operand, order))
 
-    def _new(self, number: int, order: Permutation, answer: Transport) -> list[Transport]:
-        """The answer alone and together with what the other operands admit."""
-        self.answers[number][order] = answer
-        others = [
-            [unchanged(self.view), *admitted.values()]
-            for index, admitted in enumerate(self.answers)
-            if index != number
-        ]
-        return [combined([answer, *rest]) for rest in product(*others)]
+    def _is_new(self, operand: int | None, order: Permutation) -> bool:
+        is_new = (operand, order) not in self.asked
+        self.asked.add((operand, order))
+        return is_new
 
     @property
     def is_needed(self) -> bool:

@@ -22,6 +22,9 @@ ORIGIN_KEY = "relayout.origin"
 """The metadata of a new node that names the nodes it stands for."""
 
 
+COMPUTES_ONLY = frozenset({("com.microsoft", "FusedMatMul")})
+"""Operators of foreign domains that are known to do nothing but compute."""
+
 AXES_ARE_OPERANDS = 13
 """The opset version from which Squeeze and Unsqueeze take their axes as an operand."""
 
@@ -189,8 +192,10 @@ class Editor:
         if changes.steps:
             return [restatement.result_of_steps(prepared)]
         results = restatement.results()
+        if changes.domain:
+            self.region.opsets.setdefault(changes.domain, 1)
         replacement = ir.Node(
-            node.domain,
+            node.domain if changes.domain is None else changes.domain,
             changes.op_type or node.op_type,
             prepared,
             _changed_attributes(node, changes.attributes),
@@ -247,17 +252,17 @@ class Editor:
         if value is None:
             node.attributes.pop(name, None)
         else:
-            node.attributes[name] = ir.convenience.convert_attribute(name, value)
+            node.attributes[name] = _attribute(name, value)
 
     def discard(self, node: ir.Node) -> int:
         """Remove a node nothing reads, and whatever dies with it; how many nodes went.
 
-        A node of a foreign domain stays: it may do more than compute.
+        A node of a foreign domain stays unless it is known: it may do more than compute.
         """
         waiting, removed = [node], 0
         while waiting:
             dead = waiting.pop()
-            if dead.graph is None or not is_standard(dead) or any(map(is_read, dead.outputs)):
+            if dead.graph is None or not _computes_only(dead) or any(map(is_read, dead.outputs)):
                 continue
             operands = _detached(dead)
             dead.graph.remove(dead, safe=True)
@@ -331,6 +336,10 @@ def permuted_tensor(tensor: ir.TensorProtocol, order: Permutation) -> ir.LazyTen
     return ir.LazyTensor(permute, dtype=tensor.dtype, shape=shape, name=tensor.name)
 
 
+def _computes_only(node: ir.Node) -> bool:
+    return is_standard(node) or (node.domain, node.op_type) in COMPUTES_ONLY
+
+
 def _graph_of(node: ir.Node) -> ir.Graph:
     if node.graph is None:
         raise ValueError(f"node {node.name!r} belongs to no graph")
@@ -353,6 +362,13 @@ def _with_units(shape: ir.Shape | None, positions: Sequence[int]) -> ir.Shape | 
     for position in sorted(positions):
         dims.insert(position, 1)
     return ir.Shape(dims)
+
+
+def _attribute(name: str, value: AttributeValue) -> ir.Attr:
+    """An attribute by the type of its value; lists of integers, which abound, without a search."""
+    if isinstance(value, tuple) and value and all(isinstance(item, int) for item in value):
+        return ir.AttrInt64s(name, value)
+    return ir.convenience.convert_attribute(name, value)
 
 
 def _changed_attributes(node: ir.Node, changes: Mapping[str, AttributeValue]) -> list[ir.Attr]:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
 import onnx_ir as ir
 
 from relayout.graph.read import constant_of, is_op, shape_of
-from relayout.graph.region import Region, regions_of
+from relayout.graph.region import Region, regions_of, subgraphs_of
 
 NOMINAL_LENGTH = 32
 """What an unknown length counts as: neither nothing nor so much that it hides the known ones."""
 
+NOMINAL_RUNS = 8
+"""How often the body of a loop counts: more than once, or nothing would be moved out of it."""
 
 POINTER_BYTES = 8
 
@@ -30,8 +32,8 @@ class Objective(Enum):
 class Measure:
     """Counts over all graphs of a model.
 
-    Bytes are read plus written, at the place where a Transpose stands. A length that only the run
-    will tell counts as 32 unless the caller names it.
+    Bytes are read plus written, at the place where a Transpose stands, eight times in the body of
+    a loop. A length that only the run will tell counts as 32 unless the caller names it.
     """
 
     transposes: int
@@ -49,9 +51,25 @@ class Measure:
 
 
 def measure(model: ir.Model, dims: Mapping[str, int] | None = None) -> Measure:
-    transposes = [node for _, node in moving_transposes(model)]
-    moved = sum(2 * bytes_of(node.outputs[0], dims or {}) for node in transposes)
-    return Measure(len(transposes), moved, sum(len(region.graph) for region in regions_of(model)))
+    regions = list(regions_of(model))
+    transposes = list(moving_transposes(model))
+    runs = runs_of(regions)
+    moved = sum(
+        runs[region.graph] * 2 * bytes_of(node.outputs[0], dims or {})
+        for region, node in transposes
+    )
+    return Measure(len(transposes), moved, sum(len(region.graph) for region in regions))
+
+
+def runs_of(regions: Iterable[Region]) -> dict[ir.Graph, int]:
+    """How often each graph counts as run; outer graphs come first."""
+    runs: dict[ir.Graph, int] = {}
+    for region in regions:
+        here = runs.setdefault(region.graph, 1)
+        for node in region.graph:
+            times = NOMINAL_RUNS if is_op(node, "Loop", "Scan") else 1
+            runs.update((body, here * times) for body in subgraphs_of(node))
+    return runs
 
 
 def moving_transposes(model: ir.Model) -> Iterator[tuple[Region, ir.Node]]:

@@ -41,6 +41,7 @@ def merged(loaded: LoadedModel, writer: TensorWriter) -> onnx.ModelProto:
     if loaded.editable is None:
         return result
     merger = _Merger(writer)
+    _demand_interface(result.graph, loaded.ir.graph)
     merger.graph(result.graph, loaded.ir.graph)
     _merge_functions(result, loaded.ir, merger)
     _merge_imports(result, loaded.ir.opset_imports)
@@ -53,7 +54,6 @@ class _Merger:
 
     def graph(self, target: onnx.GraphProto, graph: ir.Graph) -> None:
         """Let `target`, a copy of the message `graph` was read from, say what `graph` says now."""
-        _demand_interface(target, graph)
         self._initializers(target, graph)
         self.nodes(target, graph)
         merge_records(target, graph)
@@ -114,6 +114,7 @@ class _Merger:
         message = onnx.AttributeProto()
         message.CopyFrom(graphs[0].meta[HOLDER])
         for target, graph in zip(message.graphs or [message.g], graphs, strict=True):
+            _merge_interface(target, graph)
             self.graph(target, graph)
         return message
 
@@ -193,6 +194,14 @@ def _demand_interface(target: onnx.GraphProto, graph: ir.Graph) -> None:
     declared = [value.name for value in (*target.input, *target.output)]
     if declared != _names([*graph.inputs, *graph.outputs]):
         raise ValueError(f"the interface of graph {target.name!r} was changed")
+
+
+def _merge_interface(target: onnx.GraphProto, graph: ir.Graph) -> None:
+    """Declare the inputs and outputs of a body that are new; those that are given stay."""
+    for declared, values in ((target.input, graph.inputs), (target.output, graph.outputs)):
+        for message, value in zip(declared, values, strict=True):
+            if message.name != value.name:
+                message.CopyFrom(ir.serde.serialize_value(value))
 
 
 def _merge_functions(result: onnx.ModelProto, model: ir.Model, merger: _Merger) -> None:

@@ -1,4 +1,4 @@
-"""Shapes that onnx's inference leaves open though the length of a target shape tells the rank."""
+"""Shapes that onnx's inference leaves open though what is known tells the rank."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Entries: TypeAlias = list[int | None]
 
 
 def derived_shapes(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
-    """What the results of Reshape and ConstantOfShape are at least known to be.
+    """What the results of Reshape, ConstantOfShape and Loop are at least known to be.
 
     `graph` is the outcome of onnx's inference; only results it says nothing about are derived.
     """
@@ -33,7 +33,46 @@ def derived_shapes(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
         if entries is not None and element:
             dims = [entry if entry is not None and entry > 0 else None for entry in entries]
             found.append(onnx.helper.make_tensor_value_info(node.output[0], element, dims))
-    return found
+    return [*found, *_last_values(graph, types, constants)]
+
+
+def _last_values(
+    graph: onnx.GraphProto,
+    types: Mapping[str, onnx.TypeProto],
+    constants: Mapping[str, onnx.TensorProto],
+) -> Iterator[onnx.ValueInfoProto]:
+    """The last value that a Loop carries is its initial value or what its body gives."""
+    for node in graph.node:
+        if node.domain or node.op_type != "Loop":
+            continue
+        bodies = [attribute.g for attribute in node.attribute if attribute.name == "body"]
+        for body in bodies:
+            for name, first, given in zip(
+                node.output, node.input[2:], body.output[1:], strict=False
+            ):
+                dims = _common_dims(_dims(first, types, constants), _dims_of(given.type))
+                if name and dims is not None and not _has_rank(types, name):
+                    element = given.type.tensor_type.elem_type
+                    yield onnx.helper.make_tensor_value_info(name, element, dims)
+
+
+def _common_dims(one: Entries | None, other: Entries | None) -> Entries | None:
+    if one is None or other is None or len(one) != len(other):
+        return None
+    return [a if a == b else None for a, b in zip(one, other, strict=True)]
+
+
+def _dims(
+    name: str, types: Mapping[str, onnx.TypeProto], constants: Mapping[str, onnx.TensorProto]
+) -> Entries | None:
+    return list(constants[name].dims) if name in constants else _dims_of(types.get(name))
+
+
+def _dims_of(declared: onnx.TypeProto | None) -> Entries | None:
+    if declared is None or not declared.tensor_type.HasField("shape"):
+        return None
+    dims = declared.tensor_type.shape.dim
+    return [dim.dim_value if dim.HasField("dim_value") else None for dim in dims]
 
 
 _TARGET_OPERAND = {"Reshape": 1, "ConstantOfShape": 0}

@@ -8,8 +8,10 @@ from collections.abc import Iterator
 import onnx
 import onnx_ir as ir
 
+from relayout.graph.edit import permuted_shape
 from relayout.graph.infer import infer_further
-from relayout.graph.read import shape_of
+from relayout.graph.measure import moving_transposes
+from relayout.graph.read import is_op, perm_of, shape_of
 from relayout.graph.region import subgraphs_of
 
 LARGEST_KEPT = 1 << 12
@@ -18,7 +20,7 @@ LARGEST_KEPT = 1 << 12
 
 def refine_shapes(model: ir.Model) -> Counter[str]:
     """Infer once more what is not known yet; shapes that are known stay as they are."""
-    refined: Counter[str] = Counter()
+    refined = Counter({"learn a rank": _learn_ranks(model.graph)})
     if not any(_is_vague(value) for value in _results(model.graph)):
         return refined
     found = _inferred(model)
@@ -27,6 +29,51 @@ def refine_shapes(model: ir.Model) -> Counter[str]:
         if better is not None and _is_vague(value) and _sharpen(value, better):
             refined["learn a shape"] += 1
     return refined
+
+
+def adopt_shapes(model: ir.Model, informed: ir.Model) -> None:
+    """Learn shapes from another form of the same model, in which names mean the same.
+
+    A Transpose that the other form does without has the permuted shape of what it reads.
+    """
+    known = {value.name: value.shape for value in _results(informed.graph)}
+    for value in _results(model.graph):
+        found = known.get(value.name)
+        if found is not None and _is_vague(value):
+            _sharpen(value, found.copy())
+        node = value.producer()
+        order = perm_of(node) if node is not None and is_op(node, "Transpose") else None
+        source = None if node is None or order is None else node.inputs[0]
+        if order is not None and source is not None and source.shape is not None:
+            value.shape = permuted_shape(source.shape, order) if _is_vague(value) else value.shape
+
+
+def has_vague_transposes(model: ir.Model) -> bool:
+    """Whether a Transpose moves something of which not every length is declared or known."""
+    return any(
+        (shape := shape_of(node.outputs[0])) is None or any(map(_is_invented, shape))
+        for _, node in moving_transposes(model)
+    )
+
+
+def _is_invented(length: int | str | None) -> bool:
+    return length is None or (isinstance(length, str) and length.startswith("unk__"))
+
+
+def _learn_ranks(graph: ir.Graph) -> int:
+    """A value that is made where a Transpose always reads it has as many axes as its perm."""
+    learned = 0
+    for node in (result.producer() for result in _results(graph)):
+        order = perm_of(node) if node is not None and is_op(node, "Transpose") else None
+        source = None if node is None or order is None else node.inputs[0]
+        if node is None or order is None or source is None or source.shape is not None:
+            continue
+        producer = source.producer()
+        if producer is not None and producer.graph is node.graph:
+            source.shape = ir.Shape([None] * order.rank)
+            node.outputs[0].shape = node.outputs[0].shape or ir.Shape([None] * order.rank)
+            learned += 1
+    return learned
 
 
 def _results(graph: ir.Graph) -> Iterator[ir.Value]:

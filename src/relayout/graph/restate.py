@@ -35,7 +35,8 @@ class Restatement:
             prepared.extend([None] * (index + 1 - len(prepared)))
             hint = f"{self.node.name or self.node.op_type}_operand{index}"
             prepared[index] = self.editor.constant(array, hint=hint, before=self.node)
-        return prepared
+        places = self.changes.operand_order
+        return prepared if places is None else [prepared[index] for index in places]
 
     def results(self) -> list[ir.Value]:
         """The results of one node that is yet to be written."""

@@ -46,7 +46,11 @@ class Changes:
     result_gathers: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     """Results to be read at these positions (along axis 0) to give what the node gave before."""
     op_type: str | None = None
-    """The operator of the same domain that states the same in this order, where it is another."""
+    """The operator that states the same in this order, where it is another."""
+    domain: str | None = None
+    """Its domain, where that is another too."""
+    operand_order: tuple[int, ...] | None = None
+    """Where operands change places: the index of the one that comes first, and so on."""
     steps: tuple[Step, ...] = ()
     """The nodes that stand for an operator of one result and read its operands changed as above."""
     extra_passes: int = 0
@@ -61,6 +65,8 @@ class Changes:
             {**self.lookups, **other.lookups},
             {**self.result_gathers, **other.result_gathers},
             other.op_type or self.op_type,
+            self.domain if other.domain is None else other.domain,
+            other.operand_order or self.operand_order,
             other.steps or self.steps,
             max(self.extra_passes, other.extra_passes),
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from relayout.layout.transport import Changes, Refusal, Transport
+from relayout.ops.pointwise import convolution_as_product
 from relayout.ops.rule import OpRule, TransportRule, barrier
 
 if TYPE_CHECKING:
@@ -52,8 +53,15 @@ def with_weight(weight: int) -> TransportRule:
     return convolution
 
 
+def conv(view: NodeView, order: Permutation) -> Transport | Refusal:
+    """A window of one element also runs in orders in which it is a product of matrices."""
+    whole = with_weight(1) if order.fixes(0, 1) else convolution_as_product
+    return whole(view, order)
+
+
 RULES: tuple[OpRule, ...] = (
-    OpRule(("Conv", "ConvTranspose", "ConvInteger"), with_weight(1)),
+    OpRule(("Conv",), conv),
+    OpRule(("ConvTranspose", "ConvInteger"), with_weight(1)),
     OpRule(("QLinearConv",), with_weight(3)),
     barrier("DeformConv", reason="DeformConv interleaves the coordinates of its offsets in axis 1"),
     barrier(

@@ -11,7 +11,16 @@ import onnx_ir as ir
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Changes, Refusal, Transport
 from relayout.ops.broadcasting import aligned
-from relayout.ops.rule import OpRule, Side, barrier
+from relayout.ops.matmul import (
+    PLAIN,
+    Dialect,
+    Reading,
+    product_rule,
+    readings_by_flags,
+    written_flags,
+)
+from relayout.ops.pointwise import product_as_convolution
+from relayout.ops.rule import OpRule, barrier
 
 if TYPE_CHECKING:
     from relayout.graph.read import NodeView
@@ -77,32 +86,30 @@ GEMM_WITHOUT_C = 11
 """The opset version from which Gemm's third operand may be left out."""
 
 
-def gemm_left(view: NodeView, order: Permutation) -> Transport:
-    """The only other order of a matrix is its transpose, which a flag states."""
-    return _taken_up(view, 0, order, Changes({"transA": 1 - view.integer("transA", 0)}))
+def write_gemm(_view: NodeView, first: Reading, second: Reading) -> Changes:
+    return Changes(written_flags(first, second))
 
 
-def gemm_right(view: NodeView, order: Permutation) -> Transport:
-    return _taken_up(view, 1, order, Changes({"transB": 1 - view.integer("transB", 0)}))
-
-
-def matmul_left(view: NodeView, order: Permutation) -> Transport | Refusal:
-    """A product of two matrices can be a Gemm, which has flags."""
-    return _as_gemm(view, 0, order, Changes({"transA": 1}, op_type="Gemm"))
-
-
-def matmul_right(view: NodeView, order: Permutation) -> Transport | Refusal:
-    return _as_gemm(view, 1, order, Changes({"transB": 1}, op_type="Gemm"))
-
-
-def _as_gemm(
-    view: NodeView, operand: int, order: Permutation, changes: Changes
-) -> Transport | Refusal:
-    if view.op_type != "MatMul" or (view.rank(0), view.rank(1)) != (2, 2):
-        return Refusal(f"{view.op_type} of these operands has no form that reads them transposed")
+def write_matmul(view: NodeView, first: Reading, second: Reading) -> Changes | None:
+    """MatMul reads both factors as they are; of two matrices it can be a Gemm, which has flags."""
+    if (first, second) == (PLAIN, PLAIN):
+        return Changes()
+    if (view.rank(0), view.rank(1)) != (2, 2):
+        return None
     if view.version < GEMM_WITHOUT_C or view.dtype(0) not in GEMM_TYPES:
-        return Refusal("Gemm is not defined without a third operand, or not for this type, here")
-    return _taken_up(view, operand, order, changes)
+        return None
+    return write_gemm(view, first, second) | Changes(op_type="Gemm")
+
+
+def _not_of_matrices(view: NodeView, order: Permutation) -> Transport | Refusal:
+    """What is left of MatMul: a factor of one axis, or a convolution."""
+    is_vector = view.rank(0) == 1 or view.rank(1) == 1
+    return (matrix_product if is_vector else product_as_convolution)(view, order)
+
+
+def matmul_rule(dialect: Dialect) -> OpRule:
+    """The rule of MatMul where it can be written in the ways of a dialect."""
+    return product_rule("MatMul", dialect, or_else=(_not_of_matrices, pull_matrix_product))
 
 
 def einsum(view: NodeView, order: Permutation) -> Transport | Refusal:
@@ -163,13 +170,13 @@ def _taken_up(view: NodeView, operand: int, order: Permutation, changes: Changes
 
 
 RULES = (
+    matmul_rule(Dialect(write_matmul)),
     OpRule(
-        tuple(FORMS),
+        tuple(op_type for op_type in FORMS if op_type != "MatMul"),
         matrix_product,
         pull_matrix_product,
-        sides=(Side(0, matmul_left), Side(1, matmul_right)),
     ),
-    OpRule(("Gemm",), gemm_left, pull_nothing, sides=(Side(1, gemm_right),)),
+    product_rule("Gemm", Dialect(write_gemm, readings_by_flags)),
     OpRule(("Einsum",), einsum, pull_nothing),
     OpRule(("Det",), determinant, pull_determinant),
     barrier(

@@ -41,4 +41,7 @@ def _unfit(view: NodeView) -> Refusal:
     return Refusal(f"{view.op_type} has a scale that does not fit its axis")
 
 
+QUANTISERS = frozenset(("DynamicQuantizeLinear", "QuantizeLinear", "QLinearConv", "QLinearMatMul"))
+"""Operators that round to a grid."""
+
 RULES = (OpRule(("QuantizeLinear", "DequantizeLinear"), quantize),)

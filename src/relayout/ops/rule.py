@@ -13,6 +13,7 @@ from relayout.layout.transport import Changes, Refusal, Transport
 TransportRule: TypeAlias = Callable[[NodeView, Permutation], Transport | Refusal]
 PullRule: TypeAlias = Callable[[NodeView, Permutation], Permutation | Refusal]
 LeadRule: TypeAlias = Callable[[NodeView], int]
+JointRule: TypeAlias = Callable[[NodeView, int, Permutation], Sequence[Transport]]
 
 
 def first_operand(_view: NodeView) -> int:
@@ -26,12 +27,8 @@ def same_order(view: NodeView, result: Permutation) -> Permutation | Refusal:
     return result
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
-    """An operand whose order can be chosen whatever the order of the others."""
-
-    operand: int
-    transport: TransportRule
+def nothing_joint(_view: NodeView, _operand: int, _order: Permutation) -> Sequence[Transport]:
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,28 +44,35 @@ class OpRule:
     pull: PullRule = same_order
     lead: LeadRule = first_operand
     domain: str = ""
-    sides: tuple[Side, ...] = ()
-    """Operands besides the lead that have a say of their own: the factors of a product."""
+    joint: JointRule = nothing_joint
+    """What an order of an operand makes worth trying, where operands choose theirs separately."""
     barrier: bool = False
     """Whether the rule refuses every order by choice."""
 
 
 def ask(rule: OpRule, view: NodeView, order: Permutation) -> Transport | Refusal:
     """The answer of a rule to an order of the lead operand."""
-    return _ask(rule.transport, view, rule.lead(view), order)
-
-
-def ask_side(side: Side, view: NodeView, order: Permutation) -> Transport | Refusal:
-    """The answer of a rule to an order of another operand."""
-    return _ask(side.transport, view, side.operand, order)
-
-
-def _ask(
-    transport: TransportRule, view: NodeView, operand: int, order: Permutation
-) -> Transport | Refusal:
-    """The answer, after the questions that are the same for every operator."""
     if order.is_identity:
         return unchanged(view)
+    refusal = _unfit(view, rule.lead(view), order)
+    if refusal is not None:
+        return refusal
+    try:
+        return rule.transport(view, order)
+    except AxisError as error:
+        return Refusal(f"{view.op_type} is not valid: {error}")
+
+
+def ask_joint(
+    rule: OpRule, view: NodeView, operand: int, order: Permutation
+) -> Sequence[Transport]:
+    """The restatements that an order of any operand makes worth trying."""
+    is_fit = not order.is_identity and _unfit(view, operand, order) is None
+    return rule.joint(view, operand, order) if is_fit else ()
+
+
+def _unfit(view: NodeView, operand: int, order: Permutation) -> Refusal | None:
+    """Why an order of an operand is no question to put to a rule."""
     if view.unknown_attribute is not None:
         return Refusal(f"{view.op_type}'s {view.unknown_attribute} is not known here")
     rank = view.rank(operand)
@@ -76,24 +80,11 @@ def _ask(
         return Refusal(f"the rank of {view.op_type}'s operand {operand} is unknown")
     if rank != order.rank:
         return Refusal(f"{view.op_type}'s operand {operand} has {rank} axes, not {order.rank}")
-    try:
-        return transport(view, order)
-    except AxisError as error:
-        return Refusal(f"{view.op_type} is not valid: {error}")
+    return None
 
 
 def unchanged(view: NodeView) -> Transport:
     return Transport((None,) * view.arity, (None,) * view.results)
-
-
-def combined(answers: Sequence[Transport]) -> Transport:
-    """Several answers about different operands of one node, taken together."""
-    first, *rest = answers
-    for other in rest:
-        inputs = tuple(a or b for a, b in zip(first.inputs, other.inputs, strict=True))
-        outputs = tuple(a or b for a, b in zip(first.outputs, other.outputs, strict=True))
-        first = Transport(inputs, outputs, first.changes | other.changes)
-    return first
 
 
 def lead_only(view: NodeView, order: Permutation, changes: Changes | None = None) -> Transport:

@@ -13,11 +13,10 @@ from relayout.graph.read import rank_of
 from relayout.ops.product import GEMM_TYPES, GEMM_WITHOUT_C
 from relayout.rewrite.transposes import transposed_source
 from relayout.rewrite.worklist import readers
+from relayout.targets.ort import CONTRIB_DOMAIN, FUSED_MATMUL, FUSED_TYPES
 from relayout.targets.target import Target
 
 FLAGS = ("transA", "transB")
-CONTRIB_DOMAIN = "com.microsoft"
-_FUSED_TYPES = {ir.DataType.FLOAT, ir.DataType.DOUBLE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +94,8 @@ class FoldIntoMatMul:
             return None
         if ranks == [2, 2]:
             return ("Gemm", "") if dtype in GEMM_TYPES else None
-        if self.target.fused_matmul and dtype in _FUSED_TYPES:
-            return "FusedMatMul", CONTRIB_DOMAIN
+        if self.target.fused_matmul and dtype in FUSED_TYPES:
+            return FUSED_MATMUL, CONTRIB_DOMAIN
         return None
 
 

@@ -9,6 +9,7 @@ from relayout.errors import RelayoutError
 from relayout.graph.read import NodeView
 from relayout.ops.registry import key_of, rule_of
 from relayout.ops.rule import OpRule
+from relayout.targets import ort
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +19,8 @@ class Target:
     name: str
     fused_matmul: bool = False
     """Whether it has `com.microsoft.FusedMatMul`, a MatMul with transA and transB."""
+    fused_attention: bool = False
+    """Whether it has `com.microsoft.MultiHeadAttention`."""
     rules: Mapping[tuple[str, str], OpRule] = field(default_factory=dict)
     """By domain and operator, the rules that differ from those of standard ONNX."""
 
@@ -29,7 +32,7 @@ class Target:
 ONNX = Target("onnx")
 """Any runtime: standard operators only."""
 
-ORT = Target("ort", fused_matmul=True)
+ORT = Target("ort", fused_matmul=True, fused_attention=True, rules=ort.RULES)
 """ONNX Runtime on a CPU."""
 
 TARGETS = {target.name: target for target in (ONNX, ORT)}

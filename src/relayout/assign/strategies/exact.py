@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from time import monotonic
 
 from relayout.assign.assignment import Assignment
@@ -17,30 +15,19 @@ from relayout.assign.strategies.fixed import solve_fixed
 from relayout.assign.strategies.gauge import Gauge, gauge
 from relayout.assign.strategies.persistency import persistent
 from relayout.assign.strategies.two_orders import solve_two_orders
+from relayout.collector import paused_collector
 
 
 def solve(problem: LayoutProblem, budget_seconds: float = 10.0) -> Assignment:
     """A choice of least cost with its proof; after the budget the best found, with its gap."""
     deadline = monotonic() + budget_seconds
-    with _without_collection():
+    with paused_collector():
         parts = _decide(split(problem), deadline, _fix_and_search)
     choice = _choice(problem, parts)
     cost, bound = sum(part.cost for part in parts), sum(part.bound for part in parts)
     if evaluate(problem, choice) != cost:
         raise ArithmeticError("the components do not add up to the problem")
     return Assignment(choice, cost, bound, tuple(parts), _notes(parts, budget_seconds))
-
-
-@contextmanager
-def _without_collection() -> Iterator[None]:
-    """A large problem is millions of live tuples, which the collector would walk time and again."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def _decide(

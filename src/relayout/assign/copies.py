@@ -1,0 +1,113 @@
+"""The tensors of a part as they lie in the new graph, and the copies their readers need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import onnx_ir as ir
+
+from relayout.assign.formulate import Formulation
+from relayout.assign.frames import Frame
+from relayout.graph.edit import Editor
+from relayout.graph.read import constant_of, is_op, perm_of
+from relayout.layout.permutation import Permutation
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A tensor as it lies in the new graph: `value` is the tensor transposed by `order`."""
+
+    value: ir.Value
+    order: Permutation | None
+
+
+class Copies:
+    """Makes each copy once, before its first reader.
+
+    A copy stands in the innermost graph around all its readers, so that no branch runs it in vain,
+    but outside of the loops that only read the tensor.
+    """
+
+    def __init__(
+        self, formulation: Formulation, choice: Sequence[int], editors: Mapping[ir.Graph, Editor]
+    ) -> None:
+        self.formulation, self.part, self.editors = formulation, formulation.part, editors
+        self.owners = {value: self.part.graph_of(value) for value in formulation.tensors}
+        self.stored: dict[ir.Value, Stored] = {}
+        self.made: dict[tuple[ir.Value, Permutation], ir.Value] = {}
+        self.shared: dict[tuple[ir.Value, int | None], ir.Graph] = {}
+        """The innermost graph around all readers of a tensor in an order."""
+        for draft, operator, chosen in zip(
+            formulation.drafts, formulation.problem.operators, choice, strict=False
+        ):
+            reads = operator.variants[chosen].reads
+            for frame, place, graph in zip(draft.operands, reads, draft.graphs, strict=True):
+                self._share(frame, place, graph)
+        for value in self.part.root.graph.outputs:
+            frame = formulation.frames.of(value)
+            given = formulation.tensors[frame.tensor].place(frame.stored(None))
+            self._share(frame, given, self.part.root.graph)
+
+    def store(self, given: ir.Value, value: ir.Value, order: Permutation | None) -> None:
+        """Remember where the tensor of a given value lies."""
+        self.stored[given] = Stored(value, _full(order, self.formulation.frames.of(given)))
+
+    def read(
+        self, value: ir.Value, order: Permutation | None, graph: ir.Graph, before: ir.Node | None
+    ) -> ir.Value:
+        """A value in the order a reader wants, by a copy if it is not stored so.
+
+        The reader is a node of `graph`, or its end (None).
+        """
+        if constant_of(value) is not None:
+            if order is None:
+                return value
+            return self.editors[graph].transposed(value, order, before=before)
+        frame = self.formulation.frames.of(value)
+        wanted, lying = frame.stored(order), self._lying(frame)
+        if wanted is None or lying.order is None or lying.order == wanted:
+            return lying.value
+        key = (frame.tensor, wanted)
+        if key not in self.made:
+            home = self._home(frame.tensor, wanted, graph)
+            move = lying.order.inverse().then(wanted)
+            place = self.part.node_in(home, graph, before)
+            self.made[key] = self._copy(value, lying.value, move, self.editors[home], place)
+        return self.made[key]
+
+    def _share(self, frame: Frame, place: int | None, graph: ir.Graph) -> None:
+        key = (frame.tensor, place)
+        known = self.shared.get(key, graph)
+        self.shared[key] = known if known is graph else self.part.common(known, graph)
+
+    def _home(self, tensor: ir.Value, order: Permutation, reader: ir.Graph) -> ir.Graph:
+        place = self.formulation.tensors[tensor].place(order)
+        graph = self.shared.get((tensor, place), reader)
+        return self.part.outside_loops(graph, self.owners[tensor])
+
+    def _copy(
+        self,
+        value: ir.Value,
+        source: ir.Value,
+        move: Permutation,
+        editor: Editor,
+        before: ir.Node | None,
+    ) -> ir.Value:
+        """A Transpose: the one that was given if it is the same, so that it keeps its name."""
+        given = value.producer()
+        is_same = given is not None and is_op(given, "Transpose") and perm_of(given) == move
+        is_there = given is not None and given.graph is editor.region.graph
+        if given is not None and is_same and is_there and given.inputs[0] is source:
+            return value
+        return editor.transposed(source, move, before=before)
+
+    def _lying(self, frame: Frame) -> Stored:
+        found = self.stored.get(frame.tensor)
+        return Stored(frame.tensor, _full(None, frame)) if found is None else found
+
+
+def _full(order: Permutation | None, frame: Frame) -> Permutation | None:
+    if order is not None or frame.view is None:
+        return order
+    return Permutation.identity(frame.view.rank)

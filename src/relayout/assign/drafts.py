@@ -1,0 +1,154 @@
+"""Nodes, and the borders of their bodies, on their way to operators of a layout problem."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import onnx_ir as ir
+
+from relayout.assign.frames import Frame
+from relayout.assign.variants import NodeVariants
+from relayout.graph.measure import bytes_of
+from relayout.graph.read import shape_of
+from relayout.layout.permutation import Permutation
+from relayout.layout.transport import Transport
+from relayout.ops.control import Border, Tie
+from relayout.ops.rule import unchanged
+
+Ports: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
+"""The places of the orders a variant reads and writes."""
+Orders: TypeAlias = Sequence[Permutation | None]
+
+
+@dataclass(slots=True)
+class Draft(ABC):
+    """What reads and writes tensors in orders that depend on each other."""
+
+    node: ir.Node
+    operands: list[Frame]
+    graphs: list[ir.Graph]
+    """Where each operand is read."""
+    results: list[Frame]
+    variants: dict[Ports, Transport] = field(default_factory=dict, init=False)
+
+    @property
+    def name(self) -> str:
+        node = self.node
+        return node.name or str(node.outputs[0].name if node.outputs else node.op_type)
+
+    @property
+    @abstractmethod
+    def given(self) -> Transport:
+        """The restatement that changes nothing."""
+
+    @abstractmethod
+    def orders(self, transport: Transport) -> tuple[Orders, Orders]:
+        """The orders of operands and results in a restatement."""
+
+    @abstractmethod
+    def adds(self, port: int, seen: Permutation) -> list[Transport]:
+        """The restatements that an order at a port makes worth trying.
+
+        Ports are the operands, then the results.
+        """
+
+    def extra_bytes(self, _transport: Transport, _dims: Mapping[str, int]) -> int:
+        """What a restatement moves beyond what the model does as given."""
+        return 0
+
+
+@dataclass(slots=True)
+class NodeDraft(Draft):
+    """A node that follows the rule of its operator."""
+
+    ways: NodeVariants
+    result_slots: tuple[int, ...]
+
+    @property
+    def given(self) -> Transport:
+        return unchanged(self.ways.view)
+
+    def orders(self, transport: Transport) -> tuple[Orders, Orders]:
+        reads = [transport.inputs[index] for index in self.ways.reads]
+        writes = [transport.outputs[slot] for slot in self.result_slots]
+        return [*reads, *[None] * len(self.ways.captured)], writes
+
+    def adds(self, port: int, seen: Permutation) -> list[Transport]:
+        is_result = port >= len(self.operands)
+        if not is_result and port >= len(self.ways.reads):
+            return []
+        results = self.result_slots
+        slot = results[port - len(self.operands)] if is_result else self.ways.reads[port]
+        leads = self.ways.leads_to_try(slot, is_result=is_result, seen=seen)
+        found = [transport for lead in leads for transport in self.ways.try_lead(lead)]
+        return found if is_result else [*found, *self.ways.try_sides(slot, seen)]
+
+    def extra_bytes(self, transport: Transport, dims: Mapping[str, int]) -> int:
+        lead = self.node.inputs[self.ways.lead] if transport.changes.extra_passes else None
+        return 0 if lead is None else transport.changes.extra_passes * 2 * bytes_of(lead, dims)
+
+
+@dataclass(slots=True)
+class TieDraft(Draft):
+    """Values at the borders of bodies that are stored alike; reads and writes as in the tie."""
+
+    tie: Tie
+    reads: tuple[int, ...]
+    """Which of the values read are operands: constants and the tie's own results follow."""
+    leads: dict[Permutation, Transport] = field(default_factory=dict)
+    """The orders of the whole tensor that were tried."""
+
+    @property
+    def name(self) -> str:
+        return f"{super(TieDraft, self).name} {self.tie.writes[0].value.name}"
+
+    @property
+    def given(self) -> Transport:
+        return Transport((None,) * len(self.tie.reads), (None,) * len(self.tie.writes))
+
+    def orders(self, transport: Transport) -> tuple[Orders, Orders]:
+        return [transport.inputs[index] for index in self.reads], transport.outputs
+
+    def adds(self, port: int, seen: Permutation) -> list[Transport]:
+        """Axes of length 1 may stand anywhere, so they are left where the model has them."""
+        border = self._border(port)
+        shape = shape_of(border.value)
+        lead = self.tie.order_for(border, seen if shape is None else seen.settled(shape))
+        if lead is None or lead.is_identity or lead in self.leads:
+            return []
+        self.leads[lead] = Transport(
+            tuple(self._order(border, lead) for border in self.tie.reads),
+            tuple(self._order(border, lead) for border in self.tie.writes),
+        )
+        return [self.leads[lead]]
+
+    def _border(self, port: int) -> Border:
+        if port < len(self.reads):
+            return self.tie.reads[self.reads[port]]
+        return self.tie.writes[port - len(self.reads)]
+
+    def lead(self, transport: Transport) -> Permutation | None:
+        """The order of the whole tensor in a restatement."""
+        return next((lead for lead, other in self.leads.items() if other is transport), None)
+
+    def _order(self, border: Border, lead: Permutation) -> Permutation | None:
+        order = self.tie.order_at(border, lead)
+        return None if order.is_identity else order
+
+
+@dataclass(slots=True)
+class DemandDraft(Draft):
+    """What a node with bodies reads in the given order only, and its bodies give in no other."""
+
+    @property
+    def given(self) -> Transport:
+        return Transport((None,) * len(self.operands), ())
+
+    def orders(self, transport: Transport) -> tuple[Orders, Orders]:
+        return transport.inputs, transport.outputs
+
+    def adds(self, _port: int, _seen: Permutation) -> list[Transport]:
+        return []

@@ -1,0 +1,19 @@
+"""Python's garbage collector, held back where it would only cost time."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def paused_collector() -> Iterator[None]:
+    """A large model is millions of live objects, which the collector would walk time and again."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()

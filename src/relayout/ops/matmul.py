@@ -1,0 +1,249 @@
+"""Products of matrices whose factors and result may each be stored transposed.
+
+The product of two factors, transposed, is the product of the transposed factors in the other
+order. So the result of a product has a choice as well, and each combination of the three choices
+needs the operator to read its factors in certain ways.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import TypeAlias
+
+from relayout.graph.read import NodeView, Shape
+from relayout.layout.permutation import Permutation
+from relayout.layout.transport import AttributeValue, Changes, Refusal, Transport
+from relayout.ops.broadcasting import aligned
+from relayout.ops.rule import LeadRule, OpRule, PullRule, TransportRule
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How an operator reads a factor: what it does to the operand before it multiplies."""
+
+    transposed: bool = False
+    """The matrices are stored transposed."""
+    rows_first: bool = False
+    """The second to last axis is stored in front of the batch."""
+
+    def stored(self, rank: int) -> Permutation:
+        """The order in which an operand that is read so holds the factor."""
+        *batch, rows, columns = range(rank)
+        if self.transposed:
+            rows, columns = columns, rows
+        return Permutation((rows, *batch, columns) if self.rows_first else (*batch, rows, columns))
+
+    def turned(self) -> Reading:
+        return replace(self, transposed=not self.transposed)
+
+
+PLAIN = Reading()
+TRANSPOSED = Reading(transposed=True)
+
+Readings: TypeAlias = tuple[Reading, Reading]
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How an operator is told to read its factors."""
+
+    write: Callable[[NodeView, Reading, Reading], Changes | None]
+    """The node that reads its first and second factor so, if there is one."""
+    given: Callable[[NodeView], Readings] = lambda _view: (PLAIN, PLAIN)
+    available: Callable[[NodeView], tuple[Reading, ...]] = lambda _view: (PLAIN, TRANSPOSED)
+    """The ways of reading that `write` may know."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Orders of the factors and of the result for which a plain product is a plain product."""
+
+    factors: tuple[Permutation, Permutation]
+    result: Permutation
+    units: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    """The axes of length 1 that an operand needs to line up with the other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A node that multiplies matrices, with the shapes of its factors as it reads them."""
+
+    view: NodeView
+    dialect: Dialect
+    given: Readings
+    shapes: tuple[Shape, Shape]
+
+    @classmethod
+    def of(cls, view: NodeView, dialect: Dialect) -> Product | Refusal:
+        if view.result_rank(0) is None:
+            return Refusal(f"the rank of {view.op_type}'s result is unknown")
+        given = dialect.given(view)
+        shapes = []
+        for index, reading in enumerate(given):
+            shape = view.shape(index)
+            if shape is None:
+                return Refusal(f"the rank of {view.op_type}'s operand {index} is unknown")
+            if len(shape) < 2:
+                return Refusal(f"{view.op_type} has an operand of fewer than two axes")
+            shapes.append(reading.stored(len(shape)).inverse().reorder(shape))
+        return cls(view, dialect, given, (shapes[0], shapes[1]))
+
+    def placed(self, operand: int, order: Permutation) -> Placement | None:
+        """Everything in its place for a factor in `order`, if the product can follow it.
+
+        Batch axes move together. Beside a single matrix, the axes of a factor that are not summed
+        over are a batch as well.
+        """
+        other = self.shapes[1 - operand]
+        result = order.insert(range(len(other) - order.rank))
+        summed = order.rank - 1 - operand
+        fixed = (summed,) if _is_one_matrix(other) else (order.rank - 2, order.rank - 1)
+        if not order.fixes(*fixed):
+            return None
+        alone = Permutation.identity(len(other)), ()
+        beside, units = alone if _is_one_matrix(other) else aligned(len(other), result)
+        factors = (beside, order) if operand else (order, beside)
+        return Placement(factors, result, {1 - operand: units} if units else {})
+
+    def restated(self, place: Placement, read: Readings, *, exchanged: bool) -> Transport | None:
+        """The node on factors read in these ways, for the result or for the transposed result."""
+        left, right = read
+        first, second = (right.turned(), left.turned()) if exchanged else (left, right)
+        written = self.dialect.write(self.view, first, second)
+        addend = self._addend() if exchanged else (None, {})
+        if written is None or addend is None:
+            return None
+        order_of_addend, units = addend
+        rest = (order_of_addend, *(None,) * (self.view.arity - 3)) if self.view.arity > 2 else ()
+        inputs = (*(self._order(i, place, way) for i, way in enumerate(read)), *rest)
+        result = _turned(place.result) if exchanged else place.result
+        changes = written | Changes(unsqueezes={**place.units, **units})
+        if exchanged:
+            changes |= Changes(operand_order=(1, 0, *range(2, self.view.arity)))
+        return Transport(inputs, (_moved(result),), changes)
+
+    def _order(self, operand: int, place: Placement, reading: Reading) -> Permutation | None:
+        rank = len(self.shapes[operand])
+        factor = self.given[operand].stored(rank).inverse()
+        return _moved(factor.then(place.factors[operand]).then(reading.stored(rank)))
+
+    def _addend(self) -> tuple[Permutation | None, Mapping[int, tuple[int, ...]]] | None:
+        """How the third operand of a Gemm, which is broadcast, follows the transposed result."""
+        if not self.view.has(2):
+            return None, {}
+        rank = self.view.rank(2)
+        if rank == 2:
+            return Permutation.of(1, 0), {}
+        units = {0: {}, 1: {2: (1,)}}
+        return None if rank is None or rank not in units else (None, units[rank])
+
+    def forms(self, operand: int, order: Permutation) -> Iterator[Transport]:
+        """Every combination of the orders of factors and result that goes with one order."""
+        rank = order.rank
+        stored = self.given[operand].stored(rank).then(order)
+        readings = self.dialect.available(self.view)
+        for reading in readings:
+            place = self.placed(operand, stored.then(reading.stored(rank).inverse()))
+            if place is None:
+                continue
+            near = [way for way in readings if reading.rows_first or not way.rows_first]
+            for left, right, exchanged in product(near, near, (False, True)):
+                form = self.restated(place, (left, right), exchanged=exchanged)
+                if form is not None:
+                    yield form
+
+    def following(self, operand: int, order: Permutation) -> Transport | Refusal:
+        """The node with its result stored like one of its operands, read as it was."""
+        reading = self.given[operand].stored(order.rank)
+        wanted = reading.then(order).then(reading.inverse())
+        for exchanged in (False, True):
+            place = self.placed(operand, _turned(wanted) if exchanged else wanted)
+            read = (self.given[0].turned(), self.given[1].turned()) if exchanged else self.given
+            form = None if place is None else self.restated(place, read, exchanged=exchanged)
+            if form is not None:
+                return form
+        return Refusal(
+            f"{self.view.op_type} multiplies along the last axes, which must stay in place"
+        )
+
+    def pulled(self, operand: int, result: Permutation) -> Permutation | Refusal:
+        """The order of an operand that `following` takes to an order of the result."""
+        rank = len(self.shapes[operand])
+        added = range(len(self.shapes[1 - operand]) - rank)
+        if result.rank != rank + len(added) or not result.fixes(*added):
+            return Refusal(f"{self.view.op_type}'s operand {operand} lacks an axis that moves")
+        reading = self.given[operand].stored(rank)
+        return reading.inverse().then(result.drop(added)).then(reading)
+
+
+def lead_of_product(view: NodeView) -> int:
+    """The factor that has every batch axis, where the other is a single matrix."""
+    left, right = view.shape(0), view.shape(1)
+    if left is None or right is None or len(left) < 2:
+        return 0
+    return 1 if len(left) < len(right) and _is_one_matrix(left) else 0
+
+
+def product_rule(
+    op_type: str,
+    dialect: Dialect,
+    *,
+    domain: str = "",
+    lead: LeadRule = lead_of_product,
+    or_else: tuple[TransportRule, PullRule] | None = None,
+) -> OpRule:
+    """The rule of a product; `or_else` is asked where a product of matrices says no."""
+
+    def transport(view: NodeView, order: Permutation) -> Transport | Refusal:
+        found = Product.of(view, dialect)
+        answer = found if isinstance(found, Refusal) else found.following(lead(view), order)
+        if or_else is None or isinstance(answer, Transport):
+            return answer
+        return or_else[0](view, order)
+
+    def pull(view: NodeView, result: Permutation) -> Permutation | Refusal:
+        found = Product.of(view, dialect)
+        if not isinstance(found, Refusal):
+            return found.pulled(lead(view), result)
+        return found if or_else is None else or_else[1](view, result)
+
+    def joint(view: NodeView, operand: int, order: Permutation) -> list[Transport]:
+        found = Product.of(view, dialect)
+        if isinstance(found, Refusal) or operand > 1:
+            return []
+        return list(found.forms(operand, order))
+
+    return OpRule((op_type,), transport, pull, lead, domain=domain, joint=joint)
+
+
+def written_flags(first: Reading, second: Reading) -> dict[str, AttributeValue]:
+    """What the operators that have flags call the ways of reading; none means a plain one."""
+    flags = {
+        "transA": first.transposed,
+        "transB": second.transposed,
+        "transBatchA": first.rows_first,
+        "transBatchB": second.rows_first,
+    }
+    return {name: 1 if flag else None for name, flag in flags.items()}
+
+
+def readings_by_flags(view: NodeView) -> Readings:
+    """The ways in which a node with flags reads its factors."""
+    return (
+        Reading(bool(view.integer("transA", 0)), bool(view.integer("transBatchA", 0))),
+        Reading(bool(view.integer("transB", 0)), bool(view.integer("transBatchB", 0))),
+    )
+
+
+def _is_one_matrix(shape: Shape) -> bool:
+    return all(length == 1 for length in shape[:-2])
+
+
+def _turned(order: Permutation) -> Permutation:
+    return order.then(TRANSPOSED.stored(order.rank))
+
+
+def _moved(order: Permutation) -> Permutation | None:
+    return None if order.is_identity else order

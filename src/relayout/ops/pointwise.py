@@ -1,0 +1,60 @@
+"""A convolution with windows of one element is a product of matrices, and the reverse."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import onnx_ir as ir
+
+from relayout.layout.transport import Array, Changes, Refusal, Step, Transport
+from relayout.ops.rule import lead_only
+
+if TYPE_CHECKING:
+    from relayout.graph.read import NodeView
+    from relayout.layout.permutation import Permutation
+
+CONVOLVED_RANKS = range(4, 6)
+"""Of fewer axes a product reads channels in place 1 itself, of more no runtime convolves."""
+
+
+def convolution_as_product(view: NodeView, order: Permutation) -> Transport | Refusal:
+    """Conv with its channels stored last, or second to last, is a MatMul by its weight."""
+    weight = _pointwise_weight(view)
+    if weight is None:
+        return Refusal("Conv takes its batch from axis 0 and its channels from axis 1")
+    from_end = order.rank - order.position(1)
+    if from_end > 2:
+        return Refusal("Conv takes its channels from axis 1; MatMul would from the last two")
+    factors = (0, np.ascontiguousarray(weight.T)) if from_end == 1 else (weight, 0)
+    if not view.has(2):
+        return lead_only(view, order, Changes(steps=(Step("MatMul", factors),)))
+    changes = Changes(
+        unsqueezes={2: (1,)} if from_end == 2 else {},
+        steps=(Step("MatMul", factors, "product"), Step("Add", ("product", 2))),
+        extra_passes=1,
+    )
+    return lead_only(view, order, changes)
+
+
+def _pointwise_weight(view: NodeView) -> Array | None:
+    """The matrix, of one row per result channel, by which a Conv multiplies."""
+    weight = view.constant(1) if view.dtype(0) in {ir.DataType.FLOAT, ir.DataType.DOUBLE} else None
+    if weight is None or any(length != 1 for length in weight.shape[2:]):
+        return None
+    moves = (*(view.ints("strides") or ()), view.integer("group", 1))
+    if any(step != 1 for step in moves) or any(view.ints("pads") or ()):
+        return None
+    return weight.reshape(weight.shape[:2])
+
+
+def product_as_convolution(view: NodeView, order: Permutation) -> Transport | Refusal:
+    """MatMul by a constant matrix with the summed axis stored in place 1 is a Conv."""
+    weight = view.constant(1)
+    summed = order.rank - 1
+    if weight is None or weight.ndim != 2 or view.dtype(0) != ir.DataType.FLOAT:
+        return Refusal("MatMul multiplies along the last axes, which must stay in place")
+    if order.rank not in CONVOLVED_RANKS or order.position(summed) != 1:
+        return Refusal("MatMul multiplies along the last axes; Conv would along axis 1")
+    windows = np.ascontiguousarray(weight.T).reshape(*weight.shape[::-1], *(1,) * (summed - 1))
+    return lead_only(view, order, Changes(constants={1: windows}, op_type="Conv"))

@@ -1,0 +1,98 @@
+"""Attentions with their heads side by side, as operators that need no Transposes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import onnx_ir as ir
+
+from relayout.graph.edit import Editor
+from relayout.graph.read import rank_of
+from relayout.rewrite.attention_heads import HEADS_SECOND, Heads, Ports, heads_of
+from relayout.rewrite.attention_match import core_of, is_finite, merges
+from relayout.rewrite.attention_write import STANDARD_SINCE, AttentionWriter
+from relayout.targets.target import Target
+
+STANDARD_TYPES = (
+    ir.DataType.FLOAT,
+    ir.DataType.FLOAT16,
+    ir.DataType.BFLOAT16,
+    ir.DataType.DOUBLE,
+)
+CONTRIB_TYPES = (ir.DataType.FLOAT, ir.DataType.FLOAT16)
+
+
+@dataclass(frozen=True, slots=True)
+class RaiseAttention:
+    """An attention spelt out becomes one operator that reads and writes heads side by side.
+
+    Given:  q, k, v = Transpose<perm=[0,2,1,3]>(Reshape(.., [B,S,H,D])), k transposed again;
+            y = MatMul(Softmax(Add(Mul(MatMul(q, k), scale), mask)), v);
+            z = Reshape(Transpose<perm=[0,2,1,3]>(y), [B,S,H·D])
+    Result: z = Attention<q_num_heads=H, kv_num_heads=H, scale>(.., .., .., mask) from opset 23 on,
+            z = com.microsoft.MultiHeadAttention where only the target has one
+
+    Scores that are read elsewhere stay. Where a whole row is masked by -inf, Attention gives 0.
+    """
+
+    target: Target
+    name: str = "raise to attention operator"
+    op_types: tuple[str, ...] = ("Softmax",)
+
+    def apply(self, node: ir.Node, editor: Editor) -> Iterable[ir.Node] | None:
+        standard = editor.region.version >= STANDARD_SINCE
+        if not standard and not self.target.fused_attention:
+            return None
+        dtype = node.inputs[0].dtype if node.inputs[0] is not None else None
+        if dtype not in (STANDARD_TYPES if standard else CONTRIB_TYPES):
+            return None
+        core = core_of(node, editor.region)
+        if core is None or not _can_return(core.result, core.ports.query):
+            return None
+        # MultiHeadAttention gives no number for a row that is masked as a whole.
+        if not standard and core.guarded and not all(map(is_finite, core.masks)):
+            return None
+        writer = AttentionWriter(editor, core.node)
+        return writer.put(writer.raised(core), core.ports)
+
+
+@dataclass(frozen=True, slots=True)
+class JoinHeads:
+    """An Attention of operands whose heads were moved forward reads them where they were.
+
+    Given:  q, k, v = Transpose<perm=[0,2,1,3]>(Reshape(.., [B,S,H,D])); y = Attention(q, k, v);
+            z = Reshape(Transpose<perm=[0,2,1,3]>(y), [B,S,H·D])
+    Result: z = Attention<q_num_heads=H, kv_num_heads=H>(.., .., ..)
+    """
+
+    name: str = "join heads of Attention"
+    op_types: tuple[str, ...] = ("Attention",)
+
+    def apply(self, node: ir.Node, editor: Editor) -> Iterable[ir.Node] | None:
+        region = editor.region
+        view = region.view(node)
+        extra = any(map(view.has, range(4, view.arity))) or any(
+            map(view.uses_result, range(1, view.results))
+        )
+        if rank_of(node.inputs[0]) != 4 or extra or view.unknown_attribute is not None:
+            return None
+        query, key, value = (heads_of(value, HEADS_SECOND, region) for value in node.inputs[:3])
+        if query is None or key is None or value is None:
+            return None
+        ports = Ports(query, key, value)
+        if not all(map(_is_told, ports)) or not merges(node.outputs[0], ports, region):
+            return None
+        writer = AttentionWriter(editor, node)
+        attributes = {name: attribute.value for name, attribute in node.attributes.items()}
+        operands = [*writer.operands(ports), *node.inputs[3:]]
+        return writer.put(writer.add("Attention", operands, attributes, ports), ports)
+
+
+def _is_told(heads: Heads) -> bool:
+    return not heads.heads.symbols and not heads.depth.symbols and heads.scaling.is_one
+
+
+def _can_return(result: ir.Value, query: Heads) -> bool:
+    """Whether the shape of the product can be written down once more."""
+    return rank_of(result) == 4 or not query.length.symbols
