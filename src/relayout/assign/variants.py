@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 import onnx_ir as ir
 
-from relayout.graph.edit import is_read
 from relayout.graph.read import NodeView, constant_of, shape_of
 from relayout.graph.region import Region, captured_by
 from relayout.layout.permutation import Permutation
@@ -75,7 +74,3 @@ class NodeVariants:
         is_new = (operand, order) not in self.asked
         self.asked.add((operand, order))
         return is_new
-
-    @property
-    def is_needed(self) -> bool:
-        return any(map(is_read, self.node.outputs)) or not self.node.outputs
