@@ -19,8 +19,8 @@ from relayout.report.records import RunRecord
 from relayout.report.text import run_text
 
 STORY = (
-    "A network as TensorFlow exporters write it: images come as NHWC, ONNX convolutions want "
-    "NCHW, so each convolution and pool is wrapped in two Transposes."
+    "A network as TensorFlow exporters write it: images come as NHWC, ONNX convolutions",
+    "want NCHW, so each convolution and pool is wrapped in two Transposes.",
 )
 
 
@@ -35,7 +35,7 @@ def tell(output: str | None = None) -> tuple[bool, dict[str, Any], Iterator[Rend
 
 
 def _lines(record: RunRecord, *, kept: bool) -> Iterator[RenderableType]:
-    yield STORY
+    yield from STORY
     yield from run_text(record if kept else replace(record, output=None))
 
 
