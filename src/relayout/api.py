@@ -16,6 +16,7 @@ from relayout.assign.claim import claim, faults
 from relayout.assign.formulate import Terms, formulate
 from relayout.assign.layouts import ChooseLayouts
 from relayout.assign.part import parts_of
+from relayout.assign.strategies.registry import EXACT, strategy_of
 from relayout.collector import paused_collector
 from relayout.describe import assumed, figures, model_record, transpose_records
 from relayout.errors import RelayoutError
@@ -29,6 +30,7 @@ from relayout.graph.save import Staged, staged, to_proto
 from relayout.graph.sources import ModelSource
 from relayout.pipeline import Checking, Outcome, Timing, layouts, learn_shapes, local_rules
 from relayout.report.records import ModelRecord, RunRecord, TransposeRecord
+from relayout.targets.kernels import check_kernels
 from relayout.targets.target import target_of
 from relayout.verify.isolated import compare_isolated
 from relayout.verify.verdict import NumericOptions, NumericVerdict
@@ -70,6 +72,8 @@ class Result:
 
     def certificate(self) -> dict[str, Any]:
         """The proof that no other choice of layouts costs less, for `check_certificate`."""
+        if not self.choose.proves:
+            raise RelayoutError("only the exact strategy proves anything about its choice")
         terms = self.choose.terms
         settings = {
             "target": terms.target.name,
@@ -128,6 +132,7 @@ def optimize(
     output: str | PathLike[str] | None = None,
     *,
     target: str = "onnx",
+    strategy: str = EXACT,
     minimize: str = "bytes",
     budget: float = 10.0,
     free_inputs: bool = False,
@@ -139,6 +144,7 @@ def optimize(
 ) -> Result:
     """Choose the order of every tensor, compare the numbers, write the result to `output`.
 
+    `strategy` is the name of a way to choose; only "exact" proves that its choice costs least.
     `minimize` is "bytes" (fewest bytes moved by Transposes) or "count" (fewest Transposes); after
     `budget` seconds of choosing the best found is taken. `free_inputs` and `free_outputs` let the
     orders of the model's own inputs and outputs change; the notices say how. `opset` brings the
@@ -149,13 +155,14 @@ def optimize(
     """
     inputs = inputs or NumericOptions()
     terms = Terms(objective_of(minimize), target_of(target), inputs.dims, free_inputs, free_outputs)
+    choose = ChooseLayouts(terms, strategy_of(strategy, budget))
     stage("reading")
     given = load(source)
-    _check_names(given, inputs)
+    check_names(given, inputs)
     loaded = given if opset is None else _raised(given, opset)
     stage("optimising")
     with paused_collector():
-        result = _improved(loaded, ChooseLayouts(terms, budget))
+        result = _improved(loaded, choose)
     if not result.changed:
         result = replace(result, loaded=given)
     path = None if output is None else Path(output)
@@ -212,7 +219,7 @@ def objective_of(name: str) -> Objective:
         raise RelayoutError(f"unknown objective {name!r}; the objectives are {known}") from None
 
 
-def _check_names(loaded: LoadedModel, inputs: NumericOptions) -> None:
+def check_names(loaded: LoadedModel, inputs: NumericOptions) -> None:
     """Refuse shapes and lengths for what the model does not have: they are typing errors."""
     declared = loaded.source.graph.input
     names = [value.name for value in declared]
@@ -247,12 +254,15 @@ def _improved(loaded: LoadedModel, choose: ChooseLayouts) -> Result:
         loaded.notices.append(f"copied as it is: {loaded.frozen}")
         nothing = Measure(0, 0, 0)
         return Result(loaded, choose, nothing, nothing, (), False, {})
+    check_kernels(loaded.ir)
     learn_shapes(loaded.ir, choose.terms.target)
     before = measure(loaded.ir, choose.terms.dims)
+    lacking = choose.terms.target.lacking(loaded.ir)
     timing = Timing()
     outcomes = pipeline.run(loaded.ir, [Checking(Interface.of(loaded.ir)), timing])
     after = measure(loaded.ir, choose.terms.dims)
-    changed = after.better_than(before, choose.terms.objective)
+    gained = lacking - choose.terms.target.lacking(loaded.ir)
+    changed = gained > 0 or (not gained and after.better_than(before, choose.terms.objective))
     last = after if changed else before
     return Result(loaded, choose, before, last, tuple(outcomes), changed, timing.seconds)
 
@@ -282,7 +292,7 @@ def _delivered(
         with staged(result.loaded, place, changed=result.changed) as file:
             if result.changed and inputs is not None:
                 stage("comparing numbers")
-                verdict = _compared(result.loaded, file, inputs, Path(folder))
+                verdict = compared(result.loaded, file, inputs, Path(folder))
                 result = replace(result, verdict=verdict)
             if output is not None and result.accepted:
                 file.commit()
@@ -290,7 +300,7 @@ def _delivered(
     return result
 
 
-def _compared(
+def compared(
     loaded: LoadedModel, file: Staged, inputs: NumericOptions, folder: Path
 ) -> NumericVerdict:
     if loaded.path is not None:

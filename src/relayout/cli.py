@@ -63,11 +63,14 @@ def optimize(options: argparse.Namespace) -> int:
     from relayout import api
     from relayout.report.text import run_text
 
+    if options.certificate and options.strategy != "exact":
+        raise RelayoutError("--certificate needs the exact strategy: only that one proves anything")
     with _progress() as stage:
         result = api.optimize(
             options.model,
             options.output,
             target=options.target,
+            strategy=options.strategy,
             minimize=options.minimize,
             budget=options.budget,
             free_inputs=options.free_inputs,
@@ -93,6 +96,25 @@ def inspect(options: argparse.Namespace) -> int:
         record = api.inspect(options.model, dims=dict(options.dim))
     _show(options, record.to_json(), model_text(record, every=options.all))
     return DONE
+
+
+def compare(options: argparse.Namespace) -> int:
+    from relayout.compare import compare_strategies
+    from relayout.report.comparison import comparison_text
+
+    with _progress() as stage:
+        record = compare_strategies(
+            options.model,
+            target=options.target,
+            minimize=options.minimize,
+            budget=options.budget,
+            verify=not options.no_verify,
+            inputs=_numeric_options(options),
+            stage=stage,
+        )
+    _show(options, record.to_json(), comparison_text(record))
+    verified = all(strategy.verified for strategy in record.strategies)
+    return DONE if verified or options.no_verify else REFUSED
 
 
 def check(options: argparse.Namespace) -> int:
@@ -134,6 +156,7 @@ def _parser() -> Parser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_optimize(commands)
     _add_inspect(commands)
+    _add_compare(commands)
     _add_check(commands)
     _add_verify_certificate(commands)
     _add_demo(commands)
@@ -146,18 +169,14 @@ def _add_optimize(commands: Any) -> None:
     )
     parser.add_argument("model", metavar="IN.onnx")
     parser.add_argument("-o", "--output", metavar="OUT.onnx", help="without it nothing is written")
-    parser.add_argument("--target", choices=("onnx", "ort"), default="onnx", help=TARGET_HELP)
-    parser.add_argument("--minimize", choices=("bytes", "count"), default="bytes", help=GOAL_HELP)
-    parser.add_argument("--budget", type=float, default=10.0, metavar="SECONDS", help=BUDGET_HELP)
+    _add_choosing(parser)
+    parser.add_argument("--strategy", default="exact", metavar="NAME", help=STRATEGY_HELP)
     parser.add_argument("--certificate", metavar="C.json", help="write the proof of the choice")
     parser.add_argument("--free-inputs", action="store_true", help=FREE_HELP.format("inputs"))
     parser.add_argument("--free-outputs", action="store_true", help=FREE_HELP.format("outputs"))
     parser.add_argument("--opset", type=_count, metavar="N", help=OPSET_HELP)
     parser.add_argument("--no-verify", action="store_true", help="write without comparing numbers")
-    parser.add_argument(
-        "--tolerance", type=float, help="largest error relative to an output's scale"
-    )
-    _add_shapes(parser)
+    _add_numbers(parser)
     _add_form(parser)
     parser.set_defaults(command=optimize)
 
@@ -168,6 +187,16 @@ def _add_inspect(commands: Any) -> None:
     _add_dims(parser)
     _add_form(parser)
     parser.set_defaults(command=inspect)
+
+
+def _add_compare(commands: Any) -> None:
+    parser = commands.add_parser("compare", help="show what each way to choose layouts leads to")
+    parser.add_argument("model", metavar="IN.onnx")
+    _add_choosing(parser)
+    parser.add_argument("--no-verify", action="store_true", help="do not compare numbers")
+    _add_numbers(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(command=compare)
 
 
 def _add_check(commands: Any) -> None:
@@ -197,7 +226,16 @@ def _add_demo(commands: Any) -> None:
     parser.set_defaults(command=demo)
 
 
-def _add_shapes(parser: argparse.ArgumentParser) -> None:
+def _add_choosing(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--target", choices=TARGET_NAMES, default="onnx", help=TARGET_HELP)
+    parser.add_argument("--minimize", choices=("bytes", "count"), default="bytes", help=GOAL_HELP)
+    parser.add_argument("--budget", type=float, default=10.0, metavar="SECONDS", help=BUDGET_HELP)
+
+
+def _add_numbers(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--tolerance", type=float, help="largest error relative to an output's scale"
+    )
     parser.add_argument(
         "--shape",
         action="append",
@@ -232,8 +270,17 @@ OPTIMIZE_HELP = (
 FREE_HELP = "let the order of the model's {} change; it is said how"
 OPSET_HELP = "bring the model to this newer opset first; from 23 on Attention is an operator"
 GOAL_HELP = "what to make least: bytes moved by Transposes (default) or their count"
+STRATEGY_HELP = (
+    "how to choose layouts: naive, auto-nhwc, transmit, greedy, preset, preset-plus "
+    "or exact (default)"
+)
 BUDGET_HELP = "how long to look for the best choice of layouts (default 10)"
-TARGET_HELP = "onnx: standard operators only (default); ort: also those of ONNX Runtime"
+TARGET_NAMES = ("onnx", "ort", "nhwc", "nhwc-hwoi", "nhwc-ohwi")
+TARGET_HELP = (
+    "onnx: standard operators only (default); ort: also those of ONNX Runtime; "
+    "nhwc: convolutions, pools and normalisations channels last, as functions of the model, "
+    "with weights as HWIO, HWOI or OHWI"
+)
 
 
 def _write_json(path: str, document: Any) -> None:
@@ -292,7 +339,8 @@ def _show(
         return
     console = _console()
     for line in lines:
-        console.print(line, highlight=False)
+        # A line stays one line, for those who search or cut it; tables fit the terminal.
+        console.print(line, highlight=False, soft_wrap=isinstance(line, str))
 
 
 def _console(*, stderr: bool = False) -> Console:

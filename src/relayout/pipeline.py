@@ -23,6 +23,7 @@ from relayout.rewrite.transposes import ComposeChain, DropIdentity, FoldConstant
 from relayout.rewrite.views import UnitMoveToReshape
 from relayout.rewrite.weights import ReorderWeights
 from relayout.rewrite.worklist import Rewrite, rewrite_model
+from relayout.targets.kernels import define_kernels
 from relayout.targets.target import Target
 
 
@@ -121,6 +122,7 @@ def layouts(target: Target, choose: Callable[[ir.Model], Counter[str]]) -> Pipel
         (
             *local_rules(target).steps,
             Pass("choose layouts", choose),
+            Pass("define kernels", define_kernels),
             *_local_rules(target),
             *_last_rules(),
         )

@@ -20,6 +20,8 @@ from relayout.ops.rule import unchanged
 
 Ports: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
 """The places of the orders a variant reads and writes."""
+Form: TypeAlias = tuple[Ports, bool]
+"""The ports of a variant, and whether the target lacks a kernel for it."""
 Orders: TypeAlias = Sequence[Permutation | None]
 
 
@@ -32,7 +34,7 @@ class Draft(ABC):
     graphs: list[ir.Graph]
     """Where each operand is read."""
     results: list[Frame]
-    variants: dict[Ports, Transport] = field(default_factory=dict, init=False)
+    variants: dict[Form, Transport] = field(default_factory=dict, init=False)
 
     @property
     def name(self) -> str:
@@ -54,6 +56,15 @@ class Draft(ABC):
 
         Ports are the operands, then the results.
         """
+
+    @property
+    def wanted(self) -> list[Transport]:
+        """The restatements that the target has kernels for, where it has none for others."""
+        return []
+
+    def lacks_kernel(self, _transport: Transport) -> bool:
+        """Whether a restatement is not among the wanted ones, though there are some."""
+        return False
 
     def extra_bytes(self, _transport: Transport, _dims: Mapping[str, int]) -> int:
         """What a restatement moves beyond what the model does as given."""
@@ -86,9 +97,23 @@ class NodeDraft(Draft):
         found = [transport for lead in leads for transport in self.ways.try_lead(lead)]
         return found if is_result else [*found, *self.ways.try_sides(slot, seen)]
 
+    @property
+    def wanted(self) -> list[Transport]:
+        order = self.ways.wanted
+        return [] if order is None else self.ways.try_lead(order)
+
+    def lacks_kernel(self, transport: Transport) -> bool:
+        wanted = self.ways.wanted
+        return wanted is not None and transport.inputs[self.ways.lead] != wanted
+
     def extra_bytes(self, transport: Transport, dims: Mapping[str, int]) -> int:
-        lead = self.node.inputs[self.ways.lead] if transport.changes.extra_passes else None
-        return 0 if lead is None else transport.changes.extra_passes * 2 * bytes_of(lead, dims)
+        """Without a kernel the target would copy operand and result; it counts as twice that."""
+        passes, is_lacking = transport.changes.extra_passes, self.lacks_kernel(transport)
+        lead = self.node.inputs[self.ways.lead] if passes or is_lacking else None
+        if lead is None:
+            return 0
+        read, written = bytes_of(lead, dims), bytes_of(self.node.outputs[0], dims)
+        return passes * 2 * read + (2 * 2 * (read + written) if is_lacking else 0)
 
 
 @dataclass(slots=True)

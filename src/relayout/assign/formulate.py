@@ -26,6 +26,9 @@ from relayout.targets.target import ONNX, Target
 
 VARIANTS_PER_NODE = 64
 
+COPIES_WITHOUT_KERNEL = 4
+"""Twice the copies around an operator that the target cannot run in an order."""
+
 
 @dataclass(frozen=True, slots=True)
 class Formulation:
@@ -81,15 +84,19 @@ Weigh: TypeAlias = Callable[[int, int], int]
 """One price from bytes moved and Transposes."""
 
 
-def _weighing(objective: Objective, copies: Sequence[int], extras: Sequence[int]) -> Weigh:
+def _weighing(
+    objective: Objective, copies: Sequence[int], extras: Sequence[int], lacking: int
+) -> Weigh:
     """Prices in which the secondary figure can never add up to one unit of the primary.
 
-    `copies` are the bytes of all copies that there can be, `extras` those of restatements.
+    `copies` are the bytes of all copies that there can be, `extras` those of restatements, and
+    `lacking` the operators that a lack of kernels can cost something.
     """
+    most = len(copies) + COPIES_WITHOUT_KERNEL * lacking
     moved = sum(copies) + sum(extras)
     unit = math.gcd(*copies) or 1
     if objective is Objective.BYTES:
-        return lambda size, count: size // unit * (len(copies) + 1) + count
+        return lambda size, count: size // unit * (most + 1) + count
     return lambda size, count: count * (moved // unit + 1) + size // unit
 
 
@@ -139,7 +146,8 @@ class _Drafting:
         self.drafts.append(draft)
         for port, frame in enumerate((*draft.operands, *draft.results)):
             self.touching[frame.tensor].append((draft, port, frame))
-        self._admit(draft, draft.given)
+        for transport in (draft.given, *draft.wanted):
+            self._admit(draft, transport)
 
     def _frame(self, value: ir.Value) -> Frame:
         frame = self.frames.of(value)
@@ -175,7 +183,7 @@ class _Drafting:
         if None in read or None in written:
             return
         ports = (tuple(p or 0 for p in read), tuple(p or 0 for p in written))
-        draft.variants.setdefault(ports, transport)
+        draft.variants.setdefault((ports, draft.lacks_kernel(transport)), transport)
 
     def _want(self, frame: Frame, order: Permutation | None) -> int | None:
         """The place of an order among the candidates of its tensor; None if it cannot be one."""
@@ -229,7 +237,8 @@ class _Drafting:
             max(self._extra_bytes(draft, transport) for transport in draft.variants.values())
             for draft in self.drafts
         ]
-        return _weighing(self.terms.objective, copies, extras)
+        lacking = sum(draft.lacks_kernel(draft.given) for draft in self.drafts)
+        return _weighing(self.terms.objective, copies, extras, lacking)
 
     def _cost_given(self, weigh: Weigh) -> int:
         """The price of the Transposes as they stand: in loops, and in each branch that has them."""
@@ -256,10 +265,14 @@ class _Drafting:
             tuple(numbers[frame.tensor] for frame in draft.operands),
             tuple(numbers[frame.tensor] for frame in draft.results),
             tuple(
-                Variant(*ports, weigh(self._extra_bytes(draft, transport), 0), key)
-                for key, (ports, transport) in enumerate(draft.variants.items())
+                Variant(*ports, self._price(draft, transport, weigh), key)
+                for key, ((ports, _), transport) in enumerate(draft.variants.items())
             ),
         )
+
+    def _price(self, draft: Draft, transport: Transport, weigh: Weigh) -> int:
+        count = COPIES_WITHOUT_KERNEL if draft.lacks_kernel(transport) else 0
+        return weigh(self._extra_bytes(draft, transport), count)
 
     def _source(self, value: ir.Value, numbers: Mapping[ir.Value, int], *, free: bool) -> Operator:
         """What comes from outside; an input that is free comes in any order, for nothing."""

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 import onnx_ir as ir
 
@@ -13,12 +11,9 @@ from relayout.assign.apply import apply
 from relayout.assign.assignment import Assignment
 from relayout.assign.formulate import Formulation, Terms, formulate
 from relayout.assign.part import Part, parts_of
-from relayout.assign.problem import LayoutProblem
 from relayout.assign.strategies.exact import solve
+from relayout.assign.strategies.registry import Strategy
 from relayout.graph.names import Names
-
-Strategy: TypeAlias = Callable[[LayoutProblem], Assignment]
-"""Chooses one variant per operator; sees no ONNX."""
 
 
 @dataclass(slots=True)
@@ -39,7 +34,9 @@ class ChooseLayouts:
     """Dissolve the Transposes of each graph, choose an order per tensor, put the copies back."""
 
     terms: Terms
-    budget_seconds: float = 10.0
+    strategy: Strategy = solve
+    writes_worse: bool = False
+    """Whether a choice is written down even where it costs no less than the graph as given."""
     decisions: list[Decision] = field(default_factory=list)
 
     def __call__(self, model: ir.Model) -> Counter[str]:
@@ -49,7 +46,7 @@ class ChooseLayouts:
         self.decisions.extend(decided)
         # Inner parts first: writing the outer one changes what they read from it.
         for decision in reversed(decided):
-            if decision.improves:
+            if decision.improves or self.writes_worse:
                 choice = decision.assignment.choice
                 applied["restate node"] += apply(decision.formulation, choice, names)
         return applied
@@ -68,7 +65,15 @@ class ChooseLayouts:
         """Whether every graph's choice is proved to cost least."""
         return all(decision.assignment.optimal for decision in self.decisions)
 
+    @property
+    def proves(self) -> bool:
+        """Whether the strategy proves how good its choices are, as only the exact one does."""
+        return all(
+            decision.assignment.parts or not decision.formulation.problem.operators
+            for decision in self.decisions
+        )
+
     def decide(self, part: Part) -> Decision:
         formulation = formulate(part, self.terms)
-        assignment = solve(formulation.problem, self.budget_seconds)
+        assignment = self.strategy(formulation.problem)
         return Decision(part.root.graph.name or "", formulation, assignment)

@@ -25,6 +25,8 @@ class NodeVariants:
     """The operands that are not constants, which follow for nothing."""
     captured: tuple[ir.Value, ...]
     """What the bodies of the node read from outside, in the given order only."""
+    wanted: Permutation | None
+    """The order of the lead operand that the target has a kernel for, if it has no other."""
     asked: set[tuple[int | None, Permutation]] = field(default_factory=set)
     """The orders of operands that the rule was asked about; None stands for the lead."""
 
@@ -37,7 +39,7 @@ class NodeVariants:
             if value is not None and constant_of(value) is None
         )
         rule = target.rule_of(view)
-        return cls(node, view, rule, reads, tuple(captured_by(node)))
+        return cls(node, view, rule, reads, tuple(captured_by(node)), rule.wanted(view))
 
     @property
     def lead(self) -> int:

@@ -13,7 +13,7 @@ import onnx_ir as ir
 
 from relayout.graph.names import Names
 from relayout.graph.read import constant_of, is_standard
-from relayout.graph.region import Region, bodies_of
+from relayout.graph.region import KERNEL_DOMAIN, Region, bodies_of
 from relayout.graph.restate import Restatement, inferred_shape
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Array, AttributeValue, Transport
@@ -337,7 +337,8 @@ def permuted_tensor(tensor: ir.TensorProtocol, order: Permutation) -> ir.LazyTen
 
 
 def _computes_only(node: ir.Node) -> bool:
-    return is_standard(node) or (node.domain, node.op_type) in COMPUTES_ONLY
+    is_known = (node.domain, node.op_type) in COMPUTES_ONLY
+    return is_known or is_standard(node) or node.domain == KERNEL_DOMAIN
 
 
 def _graph_of(node: ir.Node) -> ir.Graph:

@@ -18,6 +18,9 @@ from relayout.graph.model import SOURCE, LoadedModel
 from relayout.graph.records import merge_metadata, merge_records
 from relayout.graph.walk import Body
 
+FUNCTIONS_SINCE = 8
+"""The version of the file format from which a model can define functions."""
+
 
 class TensorWriter(Protocol):
     """Decides where the data of an initialiser goes."""
@@ -216,6 +219,8 @@ def _merge_functions(result: onnx.ModelProto, model: ir.Model, merger: _Merger) 
         _merge_imports(function, model.functions[key].opset_imports)
     new = [function for key, function in model.functions.items() if key not in set(given)]
     result.functions.extend(ir.serde.serialize_function(function) for function in new)
+    if new:
+        result.ir_version = max(result.ir_version, FUNCTIONS_SINCE)
 
 
 def _merge_imports(

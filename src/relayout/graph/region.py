@@ -9,6 +9,9 @@ import onnx_ir as ir
 
 from relayout.graph.read import NodeView, version_of, view_of
 
+KERNEL_DOMAIN = "relayout"
+"""The domain of functions that a target has kernels for; only other runtimes run their bodies."""
+
 
 @dataclass(frozen=True, slots=True)
 class Region:
@@ -29,9 +32,11 @@ class Region:
 
 
 def regions_of(model: ir.Model) -> Iterator[Region]:
-    """Every graph of the model, outer ones before the ones they contain."""
+    """Every graph of the model that is compiled, outer ones before the ones they contain."""
     yield from _nested(model.graph, model.graph.opset_imports, in_function=False)
     for function in model.functions.values():
+        if function.domain == KERNEL_DOMAIN:
+            continue
         yield from _nested(function.graph, function.opset_imports, in_function=True)
 
 

@@ -13,6 +13,7 @@ from relayout.layout.transport import Changes, Refusal, Transport
 TransportRule: TypeAlias = Callable[[NodeView, Permutation], Transport | Refusal]
 PullRule: TypeAlias = Callable[[NodeView, Permutation], Permutation | Refusal]
 LeadRule: TypeAlias = Callable[[NodeView], int]
+WantedRule: TypeAlias = Callable[[NodeView], Permutation | None]
 JointRule: TypeAlias = Callable[[NodeView, int, Permutation], Sequence[Transport]]
 
 
@@ -31,6 +32,10 @@ def nothing_joint(_view: NodeView, _operand: int, _order: Permutation) -> Sequen
     return ()
 
 
+def nothing_wanted(_view: NodeView) -> Permutation | None:
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class OpRule:
     """One rule says how an operator behaves when its lead operand is stored in another order.
@@ -46,6 +51,8 @@ class OpRule:
     domain: str = ""
     joint: JointRule = nothing_joint
     """What an order of an operand makes worth trying, where operands choose theirs separately."""
+    wanted: WantedRule = nothing_wanted
+    """The order of the lead operand for which the target has a kernel, where it has no other."""
     barrier: bool = False
     """Whether the rule refuses every order by choice."""
 

@@ -1,0 +1,66 @@
+"""The transmitting strategy: values are coloured backwards from demands, then forwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
+
+from relayout.assign.assignment import Assignment
+from relayout.assign.problem import LayoutProblem, Operator
+from relayout.assign.strategies.demands import assigned, cheapest, demanded, ports, walk_order
+
+Colours: TypeAlias = dict[int, int]
+"""The order meant for each value so far; who comes first decides."""
+
+
+def solve_transmit(problem: LayoutProblem) -> Assignment:
+    """One reverse pass, then one forward pass that decides every operator."""
+    colours = reverse_colours(problem)
+    choice = [0] * len(problem.operators)
+    for index in walk_order(problem):
+        operator = problem.operators[index]
+        wish = demanded(operator)
+        choice[index] = best_fitting(operator, colours)[0] if wish is None else wish
+        _colour(colours, ports(operator, operator.variants[choice[index]]))
+    return assigned(problem, choice)
+
+
+def reverse_colours(problem: LayoutProblem) -> Colours:
+    """What the demands say about the values before them, as far as it can be derived.
+
+    The ends of the graph demand nothing here: they are where conversions may stand.
+    """
+    colours: Colours = {}
+    for index in reversed(walk_order(problem)):
+        operator = problem.operators[index]
+        if not (operator.operands and operator.results):
+            continue
+        wish = demanded(operator)
+        if wish is not None:
+            _colour(colours, ports(operator, operator.variants[wish]))
+        elif any(value in colours for value in operator.results):
+            _colour(colours, _derived(operator, colours))
+    return colours
+
+
+def best_fitting(operator: Operator, colours: Mapping[int, int]) -> list[int]:
+    """The cheapest variants that agree with most colours, the given one first."""
+    fits = {
+        index: sum(colours.get(value) == order for value, order in ports(operator, variant))
+        for index, variant in ((i, operator.variants[i]) for i in cheapest(operator))
+    }
+    most = max(fits.values())
+    return [index for index, fit in fits.items() if fit == most]
+
+
+def _derived(operator: Operator, colours: Colours) -> list[tuple[int, int]]:
+    """The operands whose order follows from the colours of the results."""
+    results = {value: colours[value] for value in operator.results if value in colours}
+    reads = [operator.variants[i].reads for i in best_fitting(operator, results)]
+    by_operand = zip(operator.operands, zip(*reads, strict=True), strict=True)
+    return [(value, orders[0]) for value, orders in by_operand if len(set(orders)) == 1]
+
+
+def _colour(colours: Colours, found: Iterable[tuple[int, int]]) -> None:
+    for value, order in found:
+        colours.setdefault(value, order)

@@ -1,0 +1,121 @@
+"""Every strategy on the same model, through the same passes and the same verification."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from relayout.api import check_names, compared, objective_of
+from relayout.assign.assignment import Assignment
+from relayout.assign.formulate import Terms
+from relayout.assign.layouts import ChooseLayouts, Decision
+from relayout.assign.problem import LayoutProblem
+from relayout.assign.strategies.naive import isolating_copies
+from relayout.assign.strategies.registry import STRATEGIES, Strategy, strategy_of
+from relayout.collector import paused_collector
+from relayout.describe import figures
+from relayout.errors import RelayoutError
+from relayout.graph.invariants import Interface
+from relayout.graph.load import load
+from relayout.graph.measure import measure
+from relayout.graph.model import LoadedModel
+from relayout.graph.save import staged
+from relayout.graph.sources import ModelSource
+from relayout.pipeline import Checking, layouts, learn_shapes
+from relayout.report.comparison import ComparisonRecord, StrategyRecord
+from relayout.report.records import Figures
+from relayout.targets.target import target_of
+from relayout.verify.verdict import NumericOptions, NumericVerdict
+
+
+def compare_strategies(
+    source: ModelSource,
+    *,
+    target: str = "onnx",
+    minimize: str = "bytes",
+    budget: float = 10.0,
+    verify: bool = True,
+    inputs: NumericOptions | None = None,
+    stage: Callable[[str], None] = lambda _: None,
+) -> ComparisonRecord:
+    """What each strategy makes of a model, even where that is worse than the model as given."""
+    inputs = inputs or NumericOptions()
+    terms = Terms(objective_of(minimize), target_of(target), inputs.dims)
+    stage("reading")
+    given = _prepared(source, terms)
+    check_names(given, inputs)
+    before = figures(measure(given.ir, terms.dims))
+    records, bound = [], 0
+    for name in STRATEGIES:
+        stage(name)
+        watch = _Stopwatch(strategy_of(name, budget))
+        loaded, decisions = _laid_out(source, terms, watch)
+        verdict = _verdict(loaded, inputs) if verify else None
+        left = figures(measure(loaded.ir, terms.dims))
+        records.append(_record(name, decisions, left, watch.seconds, verdict))
+        # Only the exact strategy proves more than that nothing costs less than nothing.
+        bound = max(bound, sum(decision.assignment.bound for decision in decisions))
+    path = "" if given.path is None else str(given.path)
+    return ComparisonRecord(path, target, before, tuple(records), bound)
+
+
+def _record(
+    name: str,
+    decisions: Sequence[Decision],
+    left: Figures,
+    seconds: float,
+    verdict: NumericVerdict | None,
+) -> StrategyRecord:
+    problems = [(d.formulation.problem, d.assignment.choice) for d in decisions]
+    return StrategyRecord(
+        name,
+        inserted=sum(isolating_copies(problem, choice) for problem, choice in problems),
+        left=left,
+        cost=sum(decision.assignment.cost for decision in decisions),
+        seconds=seconds,
+        verified=verdict is not None and verdict.equal,
+        numbers="not verified" if verdict is None else verdict.status,
+        verdict="" if verdict is None else verdict.summary(),
+    )
+
+
+@dataclass(slots=True)
+class _Stopwatch:
+    """A strategy that knows how long it took."""
+
+    strategy: Strategy
+    seconds: float = 0.0
+
+    def __call__(self, problem: LayoutProblem) -> Assignment:
+        since = time.perf_counter()
+        assignment = self.strategy(problem)
+        self.seconds += time.perf_counter() - since
+        return assignment
+
+
+def _prepared(source: ModelSource, terms: Terms) -> LoadedModel:
+    loaded = load(source)
+    if loaded.frozen is not None:
+        raise RelayoutError(f"the model cannot be looked into: {loaded.frozen}")
+    learn_shapes(loaded.ir, terms.target)
+    return loaded
+
+
+def _laid_out(
+    source: ModelSource, terms: Terms, strategy: Strategy
+) -> tuple[LoadedModel, list[Decision]]:
+    loaded = _prepared(source, terms)
+    choose = ChooseLayouts(terms, strategy, writes_worse=True)
+    with paused_collector():
+        layouts(terms.target, choose).run(loaded.ir, [Checking(Interface.of(loaded.ir))])
+    return loaded, choose.decisions
+
+
+def _verdict(loaded: LoadedModel, inputs: NumericOptions) -> NumericVerdict:
+    with TemporaryDirectory(prefix="relayout-") as folder:
+        place = Path(folder) / "after.onnx"
+        with staged(loaded, place, changed=True) as file:
+            return compared(loaded, file, inputs, Path(folder))

@@ -1,0 +1,196 @@
+"""The strategies side by side on whole models, and each of them as a way to optimise."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+from pathlib import Path
+
+import onnx
+import pytest
+from rich.console import Console
+
+from relayout.api import optimize
+from relayout.assign.formulate import Terms
+from relayout.assign.layouts import ChooseLayouts
+from relayout.assign.strategies.registry import EXACT, STRATEGIES, strategy_of
+from relayout.cli import STRATEGY_HELP, main
+from relayout.compare import compare_strategies
+from relayout.demo import network
+from relayout.errors import RelayoutError
+from relayout.graph.invariants import Interface
+from relayout.graph.load import load
+from relayout.graph.save import to_proto
+from relayout.pipeline import Checking, layouts
+from relayout.report.comparison import ComparisonRecord, StrategyRecord, comparison_text
+from relayout.report.records import Figures
+from relayout.targets.target import ONNX
+from tests.ops import law
+from tests.rewrite.rewriting import parse
+from tests.suites.random_graphs import random_graph
+
+TOLERANCE = 2e-5
+
+CONVOLUTIONS = """network (float[1,2,4,4] x) => (float[1,2,4,4] y)
+<float[2,2,1,1] w = {1.0, 2.0, 3.0, 4.0}> {
+    a = Conv(x, w)
+    b = Relu(a)
+    c = Conv(b, w)
+    y = Relu(c)
+}"""
+RESIDUAL = """residual (float[1,4,5,2] x) => (float[1,4,5,2] y)
+<float[2,2,1,1] w = {1.0, 2.0, 3.0, 4.0}> {
+    a = Transpose<perm = [0, 3, 1, 2]>(x)
+    b = Conv(a, w)
+    c = Transpose<perm = [0, 2, 3, 1]>(b)
+    d = Add(c, x)
+    e = Transpose<perm = [0, 3, 1, 2]>(d)
+    f = Conv(e, w)
+    g = Sigmoid(f)
+    y = Transpose<perm = [0, 2, 3, 1]>(g)
+}"""
+FLATTENED = """flattened (float[1,4,5,2] x) => (float[1,40] y)
+<float[2,2,1,1] w = {1.0, 2.0, 3.0, 4.0}, int64[2] shape = {1, -1}> {
+    a = Transpose<perm = [0, 3, 1, 2]>(x)
+    b = Conv(a, w)
+    c = Relu(b)
+    d = Transpose<perm = [0, 2, 3, 1]>(c)
+    e = Transpose<perm = [0, 3, 1, 2]>(d)
+    f = Reshape(e, shape)
+    y = Softmax<axis = 1>(f)
+}"""
+MIXED = """mixed (float[1,2,2,2] x) => (float[1,8] y)
+<float[2,2,1,1] w = {1.0, 2.0, 3.0, 4.0}, int64[2] shape = {1, -1}> {
+    a = Conv(x, w)
+    b = Reshape(a, shape)
+    y = Softmax<axis = 1>(b)
+}"""
+MODELS = {"residual": parse(RESIDUAL), "flattened": parse(FLATTENED), "network": network()}
+
+
+@pytest.fixture
+def given(tmp_path: Path) -> Path:
+    path = tmp_path / "network.onnx"
+    path.write_bytes(network().SerializeToString())
+    return path
+
+
+@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+@pytest.mark.parametrize("name", [name for name in STRATEGIES if name != "naive"])
+def test_every_strategy_but_the_naive_improves_a_model_without_changing_its_numbers(
+    model: onnx.ModelProto, name: str
+) -> None:
+    result = optimize(model, strategy=name)
+    assert result.changed
+    assert result.verdict is not None
+    assert result.verdict.equal, result.verdict.summary()
+    assert result.after.better_than(result.before, result.choose.terms.objective)
+
+
+def test_what_a_strategy_does_not_improve_stays_as_given() -> None:
+    result = optimize(MODELS["residual"], strategy="naive")
+    assert not result.changed
+    assert result.model == MODELS["residual"]
+
+
+@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+def test_no_strategy_costs_less_than_what_is_proved(model: onnx.ModelProto) -> None:
+    record = compare_strategies(model)
+    costs = {each.name: each.cost for each in record.strategies}
+    assert list(costs) == list(STRATEGIES)
+    assert all(each.verified for each in record.strategies), record
+    assert record.bound == costs[EXACT] == min(costs.values())
+
+
+def test_channels_last_kernels_cost_a_pair_each_or_one_for_all() -> None:
+    record = compare_strategies(parse(CONVOLUTIONS), target="nhwc")
+    left = {each.name: each.left.transposes for each in record.strategies}
+    assert left == {name: 4 if name == "naive" else 2 for name in STRATEGIES}
+    assert all(each.verified for each in record.strategies), record
+
+
+def test_nothing_channels_last_goes_through_a_reshape_that_mixes_axes() -> None:
+    record = compare_strategies(parse(MIXED), target="nhwc")
+    assert [each.left.transposes for each in record.strategies] == [2] * len(STRATEGIES)
+    assert all(each.verified for each in record.strategies), record
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_whatever_a_strategy_chooses_random_graphs_give_the_same_numbers(name: str) -> None:
+    for seed in range(0, 60, 3):
+        graph = random_graph(seed)
+        result = written(graph.model, name)
+        onnx.checker.check_model(result, full_check=True)
+        pairs = zip(graph.exact.items(), graph.run(graph.model), graph.run(result), strict=True)
+        for (output, exact), wanted, found in pairs:
+            law.compare(f"{seed}: {output}", wanted, found, 0.0 if exact else TOLERANCE)
+
+
+def written(model: onnx.ModelProto, name: str) -> onnx.ModelProto:
+    """A model in the orders that a strategy chose, even where that is no better."""
+    loaded = load(model)
+    assert loaded.frozen is None
+    choose = ChooseLayouts(Terms(), strategy_of(name), writes_worse=True)
+    layouts(ONNX, choose).run(loaded.ir, [Checking(Interface.of(loaded.ir))])
+    return to_proto(loaded)
+
+
+def test_only_the_exact_strategy_has_a_certificate() -> None:
+    assert optimize(network(), verify=False).certificate()["optimal"] is True
+    with pytest.raises(RelayoutError, match="only the exact strategy"):
+        optimize(network(), verify=False, strategy="greedy").certificate()
+
+
+def test_a_certificate_of_another_strategy_is_refused_before_anything_is_written(
+    given: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output, proof = given.with_name("out.onnx"), given.with_name("c.json")
+    arguments = ["optimize", str(given), "-o", str(output), "--strategy", "preset"]
+    assert main([*arguments, "--certificate", str(proof)]) == 2
+    assert "needs the exact strategy" in capsys.readouterr().err
+    assert not output.exists()
+
+
+def test_optimize_by_a_strategy_of_that_name(given: Path) -> None:
+    output = given.with_name("out.onnx")
+    assert main(["optimize", str(given), "-o", str(output), "--strategy", "transmit"]) == 0
+    assert sum(node.op_type == "Transpose" for node in onnx.load(output).graph.node) == 3
+
+
+def test_an_unknown_strategy_is_named_in_one_line(
+    given: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["optimize", str(given), "--strategy", "best"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_the_help_names_every_strategy() -> None:
+    assert all(name in STRATEGY_HELP for name in STRATEGIES)
+
+
+def test_compare_prints_a_row_a_strategy_and_the_bound_last(
+    given: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compare", str(given)]) == 0
+    rows = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.strip()]
+    assert rows[2:] == ["as", *STRATEGIES, "at"]
+
+
+def test_compare_as_json_without_verifying(given: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", str(given), "--target", "ort", "--no-verify", "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["target"] == "ort"
+    assert record["given"]["transposes"] == 8
+    last = record["strategies"][-1]
+    assert (last["name"], last["left"]["transposes"], last["verified"]) == (EXACT, 1, False)
+    assert last["cost"] == record["bound"]
+
+
+def test_a_difference_is_told_below_the_table() -> None:
+    figures = Figures(1, 2, 3)
+    wrong = StrategyRecord("odd", 0, figures, 5, 0.1, False, "different", "different: output 'y'")
+    console = Console(width=100, file=StringIO())
+    for line in comparison_text(ComparisonRecord("m.onnx", "onnx", figures, (wrong,), 5)):
+        console.print(line)
+    assert isinstance(console.file, StringIO)
+    assert "odd: different: output 'y'" in console.file.getvalue()
