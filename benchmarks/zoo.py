@@ -77,6 +77,10 @@ def best_peer(row: dict[str, Any]) -> int:
     return min((left[tool] for tool in PORTABLE if left.get(tool) is not None), default=1 << 30)
 
 
+def moved(record: dict[str, Any], when: str) -> int:
+    return int(record.get(when, {}).get("bytes_moved", 0))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("path", type=Path)
@@ -96,6 +100,7 @@ def main() -> int:
             total.update(changed=bool(record.get("changed")), exact="exact" in record["verdict"])
             best = best_peer(entry.row)
             total.update(peers=min(best, before), behind=after > best)
+            total.update(more_bytes=moved(record, "after") > moved(record, "before"))
             notices = "; ".join(record.get("notices", []))
             print(
                 f"{entry.name}: {before} -> {after}{f', BEHIND {best}' if after > best else ''}, "

@@ -118,6 +118,22 @@ def test_one_reader_that_needs_the_order(dims: Dims, objective: Objective) -> No
     )
 
 
+@in_every_regime
+def test_one_reader_that_narrows_what_it_reads(dims: Dims) -> None:
+    """One Transpose is least by count; two small ones behind the product may move fewer bytes."""
+    assert_layouts(
+        f"""g ({dims.nhwc} x, float[{dims.w},6] w)
+            => ({dims.nhwc} y, float[{dims.n},{dims.c},{dims.h},6] z) {{
+            t = {TO_NCHW}(x)
+            r = Relu(t)
+            y = {TO_NHWC}(r)
+            z = MatMul(t, w)
+        }}""",
+        transposes=1,
+        objective=Objective.COUNT,
+    )
+
+
 @by_each_objective
 @in_every_regime
 def test_a_transpose_that_is_an_output_too(dims: Dims, objective: Objective) -> None:
