@@ -28,7 +28,7 @@ from relayout.graph.model import LoadedModel
 from relayout.graph.opset import raise_opset
 from relayout.graph.save import Staged, staged, to_proto
 from relayout.graph.sources import ModelSource
-from relayout.pipeline import Checking, Outcome, Timing, layouts, learn_shapes, local_rules
+from relayout.pipeline import Checking, Outcome, Timing, layouts, learn_shapes, prepared
 from relayout.report.records import ModelRecord, RunRecord, TransposeRecord
 from relayout.targets.kernels import check_kernels
 from relayout.targets.target import target_of
@@ -57,6 +57,8 @@ class Result:
     """None where there was nothing to compare, or nobody asked."""
     output: Path | None = None
     """Where the model was written."""
+    by_factors: bool = False
+    """Whether operators were let work on the factors of merged axes before the choice."""
 
     @property
     def accepted(self) -> bool:
@@ -82,6 +84,7 @@ class Result:
             "free_inputs": terms.free_inputs,
             "free_outputs": terms.free_outputs,
             "opset": self.loaded.ir.opset_imports.get(""),
+            "by_factors": self.by_factors,
         }
         return claim(self.choose.decisions, settings)
 
@@ -155,14 +158,18 @@ def optimize(
     """
     inputs = inputs or NumericOptions()
     terms = Terms(objective_of(minimize), target_of(target), inputs.dims, free_inputs, free_outputs)
-    choose = ChooseLayouts(terms, strategy_of(strategy, budget))
     stage("reading")
     given = load(source)
     check_names(given, inputs)
-    loaded = given if opset is None else _raised(given, opset)
     stage("optimising")
     with paused_collector():
-        result = _improved(loaded, choose)
+        way = strategy_of(strategy, budget)
+        result = _improved(_in_opset(given, opset), ChooseLayouts(terms, way))
+        if result.after.transposes:
+            again = _in_opset(load(source), opset)
+            other = _improved(again, ChooseLayouts(terms, way), by_factors=True)
+            if other.choose.decisions and other.after.better_than(result.after, terms.objective):
+                result = other
     if not result.changed:
         result = replace(result, loaded=given)
     path = None if output is None else Path(output)
@@ -194,12 +201,11 @@ def check_certificate(document: Any, model: ModelSource | None = None) -> list[s
     settings = document.get("settings") if isinstance(document, dict) else None
     if not isinstance(settings, dict):
         return ["the certificate does not say under which settings it was made"]
-    loaded = _open(model)
-    if isinstance(settings.get("opset"), int):
-        loaded = _raised(loaded, settings["opset"])
+    opset = settings.get("opset")
+    loaded = _in_opset(_open(model), opset if isinstance(opset, int) else None)
     target = target_of(str(settings.get("target")))
-    learn_shapes(loaded.ir, target)
-    local_rules(target).run(loaded.ir)
+    learn_shapes(loaded.ir)
+    prepared(target, by_factors=settings.get("by_factors") is True).run(loaded.ir)
     terms = Terms(
         objective_of(str(settings.get("minimize"))),
         target,
@@ -240,22 +246,24 @@ def _open(source: ModelSource) -> LoadedModel:
     return loaded
 
 
-def _raised(loaded: LoadedModel, opset: int) -> LoadedModel:
-    """The model in a newer opset, to be compared with the file it came from."""
+def _in_opset(loaded: LoadedModel, opset: int | None) -> LoadedModel:
+    """The model in a newer opset, if asked for, to be compared with the file it came from."""
+    if opset is None:
+        return loaded
     raised = load(raise_opset(loaded.source, opset))
     raised.path = loaded.path
     return raised
 
 
-def _improved(loaded: LoadedModel, choose: ChooseLayouts) -> Result:
+def _improved(loaded: LoadedModel, choose: ChooseLayouts, *, by_factors: bool = False) -> Result:
     """The model after all passes, not yet verified or written."""
-    pipeline = layouts(choose.terms.target, choose)
+    pipeline = layouts(choose.terms.target, choose, by_factors=by_factors)
     if loaded.frozen is not None:
         loaded.notices.append(f"copied as it is: {loaded.frozen}")
         nothing = Measure(0, 0, 0)
         return Result(loaded, choose, nothing, nothing, (), False, {})
     check_kernels(loaded.ir)
-    learn_shapes(loaded.ir, choose.terms.target)
+    learn_shapes(loaded.ir)
     before = measure(loaded.ir, choose.terms.dims)
     lacking = choose.terms.target.lacking(loaded.ir)
     timing = Timing()
@@ -264,7 +272,16 @@ def _improved(loaded: LoadedModel, choose: ChooseLayouts) -> Result:
     gained = lacking - choose.terms.target.lacking(loaded.ir)
     changed = gained > 0 or (not gained and after.better_than(before, choose.terms.objective))
     last = after if changed else before
-    return Result(loaded, choose, before, last, tuple(outcomes), changed, timing.seconds)
+    return Result(
+        loaded,
+        choose,
+        before,
+        last,
+        tuple(outcomes),
+        changed,
+        timing.seconds,
+        by_factors=by_factors,
+    )
 
 
 def _freed(result: Result) -> Result:

@@ -45,7 +45,7 @@ def compare_strategies(
     inputs = inputs or NumericOptions()
     terms = Terms(objective_of(minimize), target_of(target), inputs.dims)
     stage("reading")
-    given = _prepared(source, terms)
+    given = _prepared(source)
     check_names(given, inputs)
     before = figures(measure(given.ir, terms.dims))
     records, bound = [], 0
@@ -96,18 +96,18 @@ class _Stopwatch:
         return assignment
 
 
-def _prepared(source: ModelSource, terms: Terms) -> LoadedModel:
+def _prepared(source: ModelSource) -> LoadedModel:
     loaded = load(source)
     if loaded.frozen is not None:
         raise RelayoutError(f"the model cannot be looked into: {loaded.frozen}")
-    learn_shapes(loaded.ir, terms.target)
+    learn_shapes(loaded.ir)
     return loaded
 
 
 def _laid_out(
     source: ModelSource, terms: Terms, strategy: Strategy
 ) -> tuple[LoadedModel, list[Decision]]:
-    loaded = _prepared(source, terms)
+    loaded = _prepared(source)
     choose = ChooseLayouts(terms, strategy, writes_worse=True)
     with paused_collector():
         layouts(terms.target, choose).run(loaded.ir, [Checking(Interface.of(loaded.ir))])

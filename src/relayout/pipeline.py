@@ -12,12 +12,14 @@ import onnx_ir as ir
 
 from relayout.graph.invariants import Interface, check
 from relayout.graph.refine import adopt_shapes, has_vague_transposes, refine_shapes
+from relayout.rewrite.atoms import JoinReshapes, RaiseSplit, SinkMerge
 from relayout.rewrite.attention import JoinHeads, RaiseAttention
 from relayout.rewrite.block_moves import FindBlockMove, TakeInBlockMove
 from relayout.rewrite.chains import CanonicalChain
 from relayout.rewrite.constants import FoldConstants
 from relayout.rewrite.dead import remove_dead
 from relayout.rewrite.matmul import FoldIntoGemm, FoldIntoMatMul
+from relayout.rewrite.shapes import LearnShape
 from relayout.rewrite.splits import GroupTransposedLegs
 from relayout.rewrite.transposes import ComposeChain, DropIdentity, FoldConstant, ShareEqual
 from relayout.rewrite.views import UnitMoveToReshape
@@ -96,19 +98,26 @@ def _observed(step: Pass, model: ir.Model, observers: Sequence[Observer]) -> Out
 
 
 def local_rules(target: Target) -> Pipeline:
-    """What comes before a choice of layouts: nothing dead, no chain of Transposes."""
-    return Pipeline((*_rules_and_shapes(), *_attentions(target)))
+    """What comes before a choice of layouts: nothing dead, no chain of Transposes.
+
+    Products are left as they are: the choice of layouts knows more ways to write them.
+    """
+    return Pipeline((*_with_shapes(_rules(simplifying)).steps, *_attentions(target)))
 
 
-def learn_shapes(model: ir.Model, target: Target) -> None:
+def learn_shapes(model: ir.Model) -> None:
     """Let a model as given know what its shapes turn out to be once their arithmetic is folded.
 
     Otherwise what its Transposes move would be counted with less knowledge than what is left.
     """
     if has_vague_transposes(model):
         folded = model.clone()
-        local_rules(target).run(folded)
+        _with_shapes((Pass("fold shapes", _fold_shapes),)).run(folded)
         adopt_shapes(model, folded)
+
+
+def _fold_shapes(model: ir.Model) -> Counter[str]:
+    return rewrite_model(model, (FoldConstants(), FoldConstant(), LearnShape()))
 
 
 def graph_rules(target: Target) -> Pipeline:
@@ -116,27 +125,44 @@ def graph_rules(target: Target) -> Pipeline:
     return Pipeline((*_local_rules(target), *_last_rules()))
 
 
-def layouts(target: Target, choose: Callable[[ir.Model], Counter[str]]) -> Pipeline:
-    """The local rules, then a choice of layouts for the whole model, then the local rules again."""
-    return Pipeline(
-        (
-            *local_rules(target).steps,
-            Pass("choose layouts", choose),
-            Pass("define kernels", define_kernels),
-            *_local_rules(target),
-            *_last_rules(),
-        )
-    )
+def layouts(
+    target: Target, choose: Callable[[ir.Model], Counter[str]], *, by_factors: bool = False
+) -> Pipeline:
+    """The local rules, then a choice of layouts for the whole model, then the local rules again.
 
-
-def _rules_and_shapes() -> tuple[Step, ...]:
-    """The local rules, and again after what their folding says about shapes.
-
-    Products are left as they are: the choice of layouts knows more ways to write them.
+    `by_factors`: on a model whose operators work on the factors of merged axes, where they can.
     """
-    rules = _rules(simplifying)
+    choice = (
+        Pass("choose layouts", choose),
+        Pass("define kernels", define_kernels),
+        *_local_rules(target),
+        *_last_rules(),
+    )
+    steps = local_rules(target).steps
+    if not by_factors:
+        return Pipeline((*steps, *choice))
+    return Pipeline((*steps, Followed(_split_axes(), (_simplify(simplifying), *choice))))
+
+
+def prepared(target: Target, *, by_factors: bool) -> Pipeline:
+    """What `layouts` does before the choice."""
+    split = (Followed(_split_axes(), (_simplify(simplifying),)),) if by_factors else ()
+    return Pipeline((*local_rules(target).steps, *split))
+
+
+def _split_axes() -> Pass:
+    """Operators on the factors of axes that Reshapes merge and split.
+
+    Chains of views are not shortened before the choice: they would be merged again.
+    """
+    rewrites = (SinkMerge(), RaiseSplit(), JoinReshapes())
+    return Pass("split axes into factors", lambda model: rewrite_model(model, rewrites))
+
+
+def _with_shapes(rules: tuple[Step, ...]) -> Pipeline:
+    """Some rules, and again after what their folding says about shapes."""
     learn = Pass("learn shapes", refine_shapes)
-    return (*rules, Followed(learn, (*rules, Followed(learn, rules))))
+    return Pipeline((*rules, Followed(learn, (*rules, Followed(learn, rules)))))
 
 
 def _attentions(target: Target) -> tuple[Step, ...]:
@@ -153,9 +179,13 @@ def _local_rules(target: Target) -> tuple[Step, ...]:
 def _rules(rewrites: Callable[[], Sequence[Rewrite]]) -> tuple[Step, ...]:
     """Chains are shortened apart from the rest, which counts on visiting Transposes in order."""
     chains = (CanonicalChain(), TakeInBlockMove())
-    simplify = Pass("simplify Transposes", lambda model: rewrite_model(model, rewrites()))
+    simplify = _simplify(rewrites)
     shorten = Pass("shorten chains of views", lambda model: rewrite_model(model, chains))
     return (Pass("remove dead nodes", remove_dead), simplify, Followed(shorten, (simplify,)))
+
+
+def _simplify(rewrites: Callable[[], Sequence[Rewrite]]) -> Pass:
+    return Pass("simplify Transposes", lambda model: rewrite_model(model, rewrites()))
 
 
 def _last_rules() -> tuple[Step, ...]:
@@ -168,6 +198,7 @@ def simplifying() -> Sequence[Rewrite]:
     """The rewrites that belong together, made anew so that none remembers another model."""
     return (
         FoldConstants(),
+        LearnShape(),
         DropIdentity(),
         ComposeChain(),
         FoldConstant(),

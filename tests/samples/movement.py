@@ -54,6 +54,7 @@ def _pads(version: int) -> list[Sample]:
         Sample("Pad", version, [X, pads, value], note="run-time", runtime="ort"),
         Sample("Pad", version, [X, inner, value], note="run-time-inner"),
         Sample("Pad", version, [X, inner], {"mode": "reflect"}, CONSTANT),
+        Sample("Pad", version, [X, ints(0, 1, 0, 2, 0, 0, 0, 1)], constants=CONSTANT),
     ]
     if version < 18:
         return samples

@@ -27,15 +27,18 @@ class Optimised:
     """Why the choice of layouts may not be the best there is."""
 
 
-def optimised(model: onnx.ModelProto, objective: Objective) -> Optimised:
+def optimised(
+    model: onnx.ModelProto, objective: Objective, *, by_factors: bool = False
+) -> Optimised:
     """The model as the passes leave it, whether or not that is better."""
     loaded = load(model)
     if loaded.frozen is not None:
         return Optimised(loaded.source, NOTHING, NOTHING)
-    learn_shapes(loaded.ir, ONNX)
+    learn_shapes(loaded.ir)
     before = measure(loaded.ir)
     choose = ChooseLayouts(Terms(objective))
-    layouts(ONNX, choose).run(loaded.ir, [Checking(Interface.of(loaded.ir))])
+    pipeline = layouts(ONNX, choose, by_factors=by_factors)
+    pipeline.run(loaded.ir, [Checking(Interface.of(loaded.ir))])
     return Optimised(to_proto(loaded), before, measure(loaded.ir), tuple(choose.notes))
 
 

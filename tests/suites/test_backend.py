@@ -20,7 +20,7 @@ def optimised(model: onnx.ModelProto) -> onnx.ModelProto:
     loaded = load(model)
     if loaded.frozen is not None:
         return loaded.source
-    learn_shapes(loaded.ir, ONNX)
+    learn_shapes(loaded.ir)
     before = measure(loaded.ir)
     choose = ChooseLayouts(Terms())
     layouts(ONNX, choose).run(loaded.ir, [Checking(Interface.of(loaded.ir))])

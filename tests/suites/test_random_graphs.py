@@ -58,6 +58,23 @@ def test_random_graph_is_still_right(seed: int, objective: Objective) -> None:
     check_random_graph(seed, objective)
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_random_graph_on_the_factors_of_its_axes_is_still_right(seed: int) -> None:
+    graph = random_graph(seed)
+    result = optimised(graph.model, Objective.COUNT, by_factors=True)
+    onnx.checker.check_model(result.model, full_check=True)
+    assert_same_interface(graph.model, result.model)
+    assert_same_numbers(graph, result.model)
+
+
+def test_axes_are_split_in_some_random_graphs() -> None:
+    plain = [optimised(random_graph(seed).model, Objective.COUNT) for seed in SEEDS]
+    split = [
+        optimised(random_graph(seed).model, Objective.COUNT, by_factors=True) for seed in SEEDS
+    ]
+    assert sum(one.model != other.model for one, other in zip(plain, split, strict=True)) > 10
+
+
 def test_every_operator_with_a_rule_occurs() -> None:
     seen = {op_type for seed in SEEDS for op_type in random_graph(seed).op_types}
     assert not rules() - seen

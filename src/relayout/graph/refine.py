@@ -21,12 +21,12 @@ LARGEST_KEPT = 1 << 12
 def refine_shapes(model: ir.Model) -> Counter[str]:
     """Infer once more what is not known yet; shapes that are known stay as they are."""
     refined = Counter({"learn a rank": _learn_ranks(model.graph)})
-    if not any(_is_vague(value) for value in _results(model.graph)):
+    if not any(is_vague(value) for value in _results(model.graph)):
         return refined
     found = _inferred(model)
     for value in _results(model.graph):
         better = found.get(value.name or "")
-        if better is not None and _is_vague(value) and _sharpen(value, better):
+        if better is not None and is_vague(value) and sharpen(value, better):
             refined["learn a shape"] += 1
     return refined
 
@@ -39,13 +39,13 @@ def adopt_shapes(model: ir.Model, informed: ir.Model) -> None:
     known = {value.name: value.shape for value in _results(informed.graph)}
     for value in _results(model.graph):
         found = known.get(value.name)
-        if found is not None and _is_vague(value):
-            _sharpen(value, found.copy())
+        if found is not None and is_vague(value):
+            sharpen(value, found.copy())
         node = value.producer()
         order = perm_of(node) if node is not None and is_op(node, "Transpose") else None
         source = None if node is None or order is None else node.inputs[0]
         if order is not None and source is not None and source.shape is not None:
-            value.shape = permuted_shape(source.shape, order) if _is_vague(value) else value.shape
+            value.shape = permuted_shape(source.shape, order) if is_vague(value) else value.shape
 
 
 def has_vague_transposes(model: ir.Model) -> bool:
@@ -85,12 +85,12 @@ def _results(graph: ir.Graph) -> Iterator[ir.Value]:
             waiting.extend(subgraphs_of(node))
 
 
-def _is_vague(value: ir.Value) -> bool:
+def is_vague(value: ir.Value) -> bool:
     shape = shape_of(value)
     return shape is None or not all(isinstance(length, int) for length in shape)
 
 
-def _sharpen(value: ir.Value, found: ir.Shape) -> bool:
+def sharpen(value: ir.Value, found: ir.Shape) -> bool:
     """Take over lengths that were not known; whether there were any."""
     if value.shape is None:
         value.shape = found

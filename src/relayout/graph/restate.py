@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 
-from relayout.graph.read import schema_of
+from relayout.graph.read import constant_of, schema_of
 from relayout.layout.transport import Changes, Step, Transport
 
 if TYPE_CHECKING:
@@ -135,15 +135,28 @@ class Restatement:
 def inferred_shape(result: ir.Value, version: int) -> ir.Shape | None:
     """The shape that follows from the operands of a result's node."""
     node = result.producer()
-    schema = None if node is None else schema_of(node.op_type, version)
-    if node is None or schema is None:
-        return None
-    operands = [value for value in node.inputs if value is not None]
-    types = {value.name or "": ir.serde.serialize_value(value).type for value in operands}
+    return None if node is None else inferred_shapes(node, version).get(result.name or "")
+
+
+def inferred_shapes(
+    node: ir.Node, version: int, largest: int | None = None
+) -> dict[str, ir.Shape | None]:
+    """The shapes that follow from the operands of a node of the standard domain.
+
+    Constants of more bytes than `largest` take part with their shape only.
+    """
+    schema = schema_of(node.op_type, version)
+    if schema is None:
+        return {}
+    operands = {value.name or "": value for value in node.inputs if value is not None}
+    if any(value.type is None for value in operands.values()):
+        return {}
+    types = {name: ir.serde.serialize_value(value).type for name, value in operands.items()}
     data = {
-        value.name or "": ir.serde.serialize_tensor(value.const_value)
-        for value in operands
-        if value.const_value is not None
+        name: ir.serde.serialize_tensor(tensor)
+        for name, value in operands.items()
+        if (tensor := constant_of(value)) is not None
+        and (largest is None or tensor.nbytes <= largest)
     }
     try:
         inferred = onnx.shape_inference.infer_node_outputs(
@@ -151,5 +164,7 @@ def inferred_shape(result: ir.Value, version: int) -> ir.Shape | None:
         )
     except onnx.shape_inference.InferenceError:
         # The given node was not valid either; its own reader says so better.
-        return None
-    return ir.serde.deserialize_type_proto_for_shape(inferred[result.name or ""])
+        return {}
+    return {
+        name: ir.serde.deserialize_type_proto_for_shape(found) for name, found in inferred.items()
+    }

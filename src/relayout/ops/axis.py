@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from relayout.graph.read import NodeView, Parameter
 from relayout.layout.transport import Changes, Refusal, Transport
@@ -14,7 +14,13 @@ if TYPE_CHECKING:
 SCAN_AXIS = Parameter("axis", 1)
 
 
-def moved_axis(view: NodeView, order: Permutation, default: int) -> Changes:
+class Places(Protocol):
+    """Where axes stand now."""
+
+    def position(self, axis: int) -> int: ...
+
+
+def moved_axis(view: NodeView, order: Places, default: int) -> Changes:
     """The attribute `axis` names the same axis where it is stored now."""
     return Changes(attributes={"axis": order.position(view.integer("axis", default))})
 

@@ -12,7 +12,19 @@ MOVES_ONLY = frozenset(
 
 INTEGER_ARITHMETIC = frozenset(
     (
-        *("Abs", "Add", "Cast", "ConstantOfShape", "Div", "Equal", "Max", "Min", "Mul", "Neg"),
+        *(
+            "Abs",
+            "Add",
+            "Cast",
+            "ConstantOfShape",
+            "Div",
+            "Equal",
+            "Max",
+            "Min",
+            "Mod",
+            "Mul",
+            "Neg",
+        ),
         *("Range", "ReduceProd", "Shape", "Size", "Sub"),
     )
 )

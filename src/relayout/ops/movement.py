@@ -49,7 +49,7 @@ def reordered(view: NodeView, parameter: Parameter, entries: tuple[int, ...]) ->
 def slice_(view: NodeView, order: Permutation) -> Transport | Refusal:
     if named_at_run_time(view, SLICE_AXES):
         return lead_only(view, order, looked_up(order, SLICE_AXES))
-    axes = _slice_axes(view)
+    axes = slice_axes(view)
     if isinstance(axes, Refusal):
         return axes
     stored = positions(order, axes)
@@ -62,7 +62,7 @@ def slice_(view: NodeView, order: Permutation) -> Transport | Refusal:
     return lead_only(view, order, Changes(constants={SLICE_AXES.index: written}))
 
 
-def _slice_axes(view: NodeView) -> tuple[int, ...] | Refusal:
+def slice_axes(view: NodeView) -> tuple[int, ...] | Refusal:
     """Axes that are left out are the first ones, as many as there are starts."""
     axes = SLICE_AXES.read_ints(view)
     if axes is not None:

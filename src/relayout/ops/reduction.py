@@ -37,7 +37,7 @@ def searched_axis(view: NodeView, rank: int) -> tuple[int, ...]:
 
 
 def reduce(view: NodeView, order: Permutation) -> Transport | Refusal:
-    if _keeps_axes(view) and named_at_run_time(view, AXES):
+    if keeps_axes(view) and named_at_run_time(view, AXES):
         return lead_only(view, order, looked_up(order, AXES))
     axes = reduced_axes(view, order.rank)
     if isinstance(axes, Refusal):
@@ -59,7 +59,7 @@ def pull_reduced(axes_of: AxesOf) -> PullRule:
         rank = view.rank(0)
         if rank is None:
             return Refusal(f"the rank of {view.op_type}'s operand 0 is unknown")
-        dropped = () if _keeps_axes(view) else axes_of(view, rank)
+        dropped = () if keeps_axes(view) else axes_of(view, rank)
         if isinstance(dropped, Refusal):
             return dropped
         if result.rank + len(dropped) != rank:
@@ -85,11 +85,11 @@ def restored(result: Permutation, axes: Collection[int]) -> Permutation:
 def _reduced(
     view: NodeView, order: Permutation, axes: tuple[int, ...], changes: Changes
 ) -> Transport:
-    result = order if _keeps_axes(view) else order.drop(axes)
+    result = order if keeps_axes(view) else order.drop(axes)
     return Transport((order, *(None,) * (view.arity - 1)), (result,), changes)
 
 
-def _keeps_axes(view: NodeView) -> bool:
+def keeps_axes(view: NodeView) -> bool:
     return bool(view.integer("keepdims", 1))
 
 

@@ -1,0 +1,54 @@
+"""Shapes that follow from constants which were computed when the model was read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import onnx_ir as ir
+
+from relayout.graph.edit import Editor
+from relayout.graph.read import constant_of
+from relayout.graph.refine import LARGEST_KEPT, is_vague, sharpen
+from relayout.graph.region import subgraphs_of
+from relayout.graph.restate import inferred_shapes
+from relayout.ops.registry import RULES
+from relayout.rewrite.worklist import readers
+
+SHAPED_BY_VALUES = frozenset(
+    (
+        *("ConstantOfShape", "Expand", "OneHot", "Pad", "Range", "Reshape", "Resize", "Slice"),
+        *("Split", "Squeeze", "Tile", "TopK", "Unsqueeze"),
+    )
+)
+"""Operators whose operands say by their values what shape the result has."""
+
+
+@dataclass(frozen=True, slots=True)
+class LearnShape:
+    """A shape that becomes known when the operand it depends on has been folded.
+
+    Given:  y = Pad(x, p), where p has just become a constant
+    Result: the same, and the lengths of y are known
+
+    What reads y is asked as well, so that the arithmetic of shapes is folded in one sweep.
+    """
+
+    name: str = "learn a shape"
+    op_types: tuple[str, ...] = tuple(op_type for domain, op_type in RULES if not domain)
+    learned: set[ir.Value] = field(default_factory=set)
+
+    def apply(self, node: ir.Node, editor: Editor) -> Iterable[ir.Node] | None:
+        vague = [value for value in node.outputs if value.name and is_vague(value)]
+        if not vague or any(subgraphs_of(node)) or not self._is_told(node):
+            return None
+        found = inferred_shapes(node, editor.region.version, LARGEST_KEPT)
+        news = [v for v in vague if (shape := found.get(v.name or "")) and sharpen(v, shape)]
+        self.learned.update(news)
+        return [reader for value in news for reader in readers(value)] if news else None
+
+    def _is_told(self, node: ir.Node) -> bool:
+        """Whether constants say what the result is like, or something new is known of it."""
+        if node.op_type in SHAPED_BY_VALUES:
+            return all(constant_of(value) is not None for value in node.inputs[1:] if value)
+        return not self.learned.isdisjoint(node.inputs)
