@@ -101,6 +101,7 @@ def main() -> int:
             best = best_peer(entry.row)
             total.update(peers=min(best, before), behind=after > best)
             total.update(more_bytes=moved(record, "after") > moved(record, "before"))
+            total.update(more_transposes=after > before)
             notices = "; ".join(record.get("notices", []))
             print(
                 f"{entry.name}: {before} -> {after}{f', BEHIND {best}' if after > best else ''}, "

@@ -16,7 +16,7 @@ from relayout.assign.claim import claim, faults
 from relayout.assign.formulate import Terms, formulate
 from relayout.assign.layouts import ChooseLayouts
 from relayout.assign.part import parts_of
-from relayout.assign.strategies.registry import EXACT, strategy_of
+from relayout.assign.strategies.registry import EXACT, Strategy, strategy_of
 from relayout.collector import paused_collector
 from relayout.describe import assumed, figures, model_record, transpose_records
 from relayout.errors import RelayoutError
@@ -57,8 +57,19 @@ class Result:
     """None where there was nothing to compare, or nobody asked."""
     output: Path | None = None
     """Where the model was written."""
+    gained: int = 0
+    """How many more operators run in the form that the target has kernels for."""
     by_factors: bool = False
     """Whether operators were let work on the factors of merged axes before the choice."""
+
+    @property
+    def trades(self) -> bool:
+        """Whether one figure grew, on a target that gained nothing else by it."""
+        grew = (
+            self.after.transposes > self.before.transposes
+            or self.after.bytes_moved > self.before.bytes_moved
+        )
+        return grew and not self.gained
 
     @property
     def accepted(self) -> bool:
@@ -163,14 +174,9 @@ def optimize(
     check_names(given, inputs)
     stage("optimising")
     with paused_collector():
-        way = strategy_of(strategy, budget)
-        result = _improved(_in_opset(given, opset), ChooseLayouts(terms, way))
-        if result.after.transposes:
-            again = _in_opset(load(source), opset)
-            other = _improved(again, ChooseLayouts(terms, way), by_factors=True)
-            if other.choose.decisions and other.after.better_than(result.after, terms.objective):
-                result = other
+        result = _best(_Opener(source, opset, given), terms, strategy_of(strategy, budget))
     if not result.changed:
+        given.notices[:] = result.loaded.notices
         result = replace(result, loaded=given)
     path = None if output is None else Path(output)
     if not (free_inputs or free_outputs):
@@ -255,6 +261,50 @@ def _in_opset(loaded: LoadedModel, opset: int | None) -> LoadedModel:
     return raised
 
 
+@dataclass(slots=True)
+class _Opener:
+    """Reads the model anew for every way that is tried."""
+
+    source: ModelSource
+    opset: int | None
+    first: LoadedModel | None
+
+    def __call__(self) -> LoadedModel:
+        loaded, self.first = self.first or load(self.source), None
+        return _in_opset(loaded, self.opset)
+
+
+def _best(opened: Callable[[], LoadedModel], terms: Terms, strategy: Strategy) -> Result:
+    """The best result with neither more Transposes nor more bytes moved than the model has.
+
+    Two copies of small tensors may move less than one of a large tensor, or the other way round.
+    Where that would give the user more of one figure, the other objective decides.
+    """
+    result = _better_by_factors(opened, terms, strategy)
+    if not result.trades:
+        return result
+    other = replace(terms, objective=terms.objective.other)
+    fallback = _better_by_factors(opened, other, strategy)
+    fallback.loaded.notices.append(
+        f"the fewest {terms.objective.noun} would take {result.after.transposes} Transposes and "
+        f"{result.after.bytes_moved} bytes, of one of them more than given; "
+        f"so the fewest {other.objective.noun} were chosen"
+    )
+    return replace(fallback, changed=fallback.changed and not fallback.trades)
+
+
+def _better_by_factors(
+    opened: Callable[[], LoadedModel], terms: Terms, strategy: Strategy
+) -> Result:
+    """The better of two: with the axes as they are, and with operators on their factors."""
+    result = _improved(opened(), ChooseLayouts(terms, strategy))
+    if not result.after.transposes:
+        return result
+    other = _improved(opened(), ChooseLayouts(terms, strategy), by_factors=True)
+    wins = other.after.better_than(result.after, terms.objective) and not other.trades
+    return other if other.choose.decisions and wins else result
+
+
 def _improved(loaded: LoadedModel, choose: ChooseLayouts, *, by_factors: bool = False) -> Result:
     """The model after all passes, not yet verified or written."""
     pipeline = layouts(choose.terms.target, choose, by_factors=by_factors)
@@ -280,6 +330,7 @@ def _improved(loaded: LoadedModel, choose: ChooseLayouts, *, by_factors: bool = 
         tuple(outcomes),
         changed,
         timing.seconds,
+        gained=gained,
         by_factors=by_factors,
     )
 

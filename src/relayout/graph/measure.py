@@ -27,6 +27,15 @@ class Objective(Enum):
     BYTES = "bytes"
     COUNT = "count"
 
+    @property
+    def other(self) -> Objective:
+        return Objective.COUNT if self is Objective.BYTES else Objective.BYTES
+
+    @property
+    def noun(self) -> str:
+        """What is saved."""
+        return "bytes" if self is Objective.BYTES else "Transposes"
+
 
 @dataclass(frozen=True, slots=True)
 class Measure:
