@@ -30,6 +30,8 @@ def _lengthened(sample: Sample, found: AxisMap) -> Sample:
         x if x is None or labels is None else _repeated(x, labels, free)
         for x, labels in zip(sample.inputs, found.operands, strict=True)
     ]
+    if sample.op_type == "Expand":
+        inputs[1] = _followed(sample, inputs[0])
     return Sample(
         sample.op_type,
         sample.version,
@@ -42,6 +44,16 @@ def _lengthened(sample: Sample, found: AxisMap) -> Sample:
         runtime=sample.runtime,
         tolerance=max(sample.tolerance, 1e-6),
     )
+
+
+def _followed(sample: Sample, longer: Array | None) -> Array:
+    """The target shape of an Expand whose operand became longer."""
+    given, target = sample.inputs
+    assert given is not None
+    assert target is not None
+    assert longer is not None
+    lengths = zip(target.tolist(), given.shape, longer.shape, strict=True)
+    return np.asarray([new if entry == old else entry for entry, old, new in lengths], np.int64)
 
 
 def _repeated(x: Array, labels: tuple[int, ...], free: set[int]) -> Array:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from relayout.graph.read import NodeView, perm_of
+import numpy as np
+
+from relayout.graph.read import NodeView, Parameter, perm_of
 from relayout.layout.permutation import AxisError
 from relayout.layout.splitting import AxisMap, Labels, Spread, disagreeing, labels_aligned
 from relayout.layout.transport import Changes, Refusal
@@ -15,6 +17,9 @@ from relayout.ops.elementwise import UNARY
 from relayout.ops.movement import PAD_AXES, PADS, SLICE_AXES, slice_axes
 from relayout.ops.quantization import PER_AXIS_VERSION
 from relayout.ops.reduction import AXES, REDUCE, keeps_axes, reduced_axes
+
+REPEATS = Parameter("repeats", 1)
+TARGET = Parameter("shape", 1)
 
 MapRule: TypeAlias = Callable[[NodeView], AxisMap | Refusal]
 
@@ -172,6 +177,44 @@ def _pad(view: NodeView) -> AxisMap | Refusal:
     return AxisMap((labels, *_others(view)), (labels,), whole=whole, renumber=renumber)
 
 
+def _repeated(view: NodeView) -> AxisMap | Refusal:
+    """Tile: an axis that is not repeated is repeated once, and so are its factors."""
+    repeats, labels = REPEATS.read_ints(view), _axes(view)
+    if not isinstance(repeats, tuple) or len(repeats) != len(labels):
+        return Refusal("Tile gets its repeats at run time")
+    return _by_entry(view, repeats)
+
+
+def _expanded(view: NodeView) -> AxisMap | Refusal:
+    """Expand: an axis that keeps its length is asked for length 1, and so are its factors."""
+    target, shape = TARGET.read_ints(view), view.shape(0)
+    if shape is None or not isinstance(target, tuple) or len(target) != len(shape):
+        return Refusal("Expand adds axes, or gets its target shape at run time")
+    kept = zip(target, shape, strict=True)
+    return _by_entry(view, tuple(1 if entry == length else entry for entry, length in kept))
+
+
+def _by_entry(view: NodeView, entries: tuple[int, ...]) -> AxisMap:
+    """The second operand has an entry for every axis, and 1 changes nothing."""
+
+    def renumber(spread: Spread) -> Changes:
+        spreads = zip(entries, spread.counts, strict=True)
+        new = [item for entry, count in spreads for item in (entry, *(1,) * (count - 1))]
+        return Changes(constants={1: np.asarray(new, np.int64)})
+
+    labels = _axes(view)
+    whole = frozenset(axis for axis, entry in enumerate(entries) if entry != 1)
+    return AxisMap((labels, None), (labels,), whole=whole, renumber=renumber)
+
+
+def _by_channel(view: NodeView) -> AxisMap | Refusal:
+    """Batch and channels are where they are; the places are all alike."""
+    if view.results > 1:
+        return Refusal(f"{view.op_type} gives its statistics away")
+    labels = _axes(view)
+    return AxisMap((labels, *_others(view)), (labels,), whole=frozenset({0, 1}))
+
+
 def _transpose(view: NodeView) -> AxisMap | Refusal:
     order = perm_of(view.node)
     if order is None:
@@ -221,12 +264,15 @@ MAPS: dict[str, MapRule] = {
     **dict.fromkeys(("LayerNormalization", "RMSNormalization"), _trailing),
     **dict.fromkeys(REDUCE, _reduce),
     **dict.fromkeys(("QuantizeLinear", "DequantizeLinear"), _quantizer),
+    **dict.fromkeys(("BatchNormalization", "InstanceNormalization"), _by_channel),
     "Concat": _concat,
+    "Expand": _expanded,
     "Gather": _gather,
     "MatMul": _product,
     "Pad": _pad,
     "Slice": _slice,
     "Split": _along(0),
+    "Tile": _repeated,
     "Transpose": _transpose,
 }
 """The operators whose axes can be split."""
