@@ -16,12 +16,13 @@ __all__ = [
     "RelayoutError",
     "Result",
     "check_certificate",
+    "infer_layouts",
     "inspect",
     "optimize",
 ]
 
 if TYPE_CHECKING:
-    from relayout.api import Result, check_certificate, inspect, optimize
+    from relayout.api import Result, check_certificate, infer_layouts, inspect, optimize
     from relayout.errors import RelayoutError
     from relayout.verify.verdict import NumericOptions
 
@@ -30,6 +31,7 @@ _HOMES = {
     "RelayoutError": "relayout.errors",
     "Result": "relayout.api",
     "check_certificate": "relayout.api",
+    "infer_layouts": "relayout.api",
     "inspect": "relayout.api",
     "optimize": "relayout.api",
 }

@@ -18,7 +18,13 @@ from relayout.assign.layouts import ChooseLayouts
 from relayout.assign.part import parts_of
 from relayout.assign.strategies.registry import EXACT, Strategy, strategy_of
 from relayout.collector import paused_collector
-from relayout.describe import assumed, figures, model_record, transpose_records
+from relayout.describe import (
+    assumed,
+    figures,
+    layouts_record,
+    model_record,
+    transpose_records,
+)
 from relayout.errors import RelayoutError
 from relayout.graph.interface import free_interface
 from relayout.graph.invariants import Interface
@@ -28,7 +34,9 @@ from relayout.graph.model import LoadedModel
 from relayout.graph.opset import raise_opset
 from relayout.graph.save import Staged, staged, to_proto
 from relayout.graph.sources import ModelSource
+from relayout.infer.colours import Look
 from relayout.pipeline import Checking, Outcome, Timing, layouts, learn_shapes, prepared
+from relayout.report.layouts import LayoutsRecord
 from relayout.report.records import ModelRecord, RunRecord, TransposeRecord
 from relayout.targets.kernels import check_kernels
 from relayout.targets.target import target_of
@@ -189,6 +197,18 @@ def optimize(
 def inspect(source: ModelSource, *, dims: Mapping[str, int] | None = None) -> ModelRecord:
     """The interface, the operators and the Transposes of a model."""
     return model_record(_open(source), dims or {})
+
+
+def infer_layouts(source: ModelSource, *, look: str = "before") -> LayoutsRecord:
+    """The layout of every tensor, inferred from the operators that tell.
+
+    Where a Reshape or its like starts something new that nothing behind it names, `look` says
+    which known operator tells: "before" (it is no longer what came in), "after" or "nearest".
+    """
+    known = [each.value for each in Look]
+    if look not in known:
+        raise RelayoutError(f"one can look {', '.join(known)}, not {look!r}")
+    return layouts_record(_open(source), Look(look))
 
 
 def count(source: ModelSource, *, dims: Mapping[str, int] | None = None) -> Measure:

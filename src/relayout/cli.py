@@ -91,10 +91,23 @@ def inspect(options: argparse.Namespace) -> int:
     from relayout import api
     from relayout.report.text import model_text
 
+    if options.layouts:
+        return _inspect_layouts(options)
     with _progress() as stage:
         stage("reading")
         record = api.inspect(options.model, dims=dict(options.dim))
     _show(options, record.to_json(), model_text(record, every=options.all))
+    return DONE
+
+
+def _inspect_layouts(options: argparse.Namespace) -> int:
+    from relayout import api
+    from relayout.report.layouts import layouts_text
+
+    with _progress() as stage:
+        stage("reading")
+        record = api.infer_layouts(options.model, look=options.look)
+    _show(options, record.to_json(), layouts_text(record, every=options.all))
     return DONE
 
 
@@ -184,6 +197,9 @@ def _add_optimize(commands: Any) -> None:
 def _add_inspect(commands: Any) -> None:
     parser = commands.add_parser("inspect", help="show a model's Transposes and why they are there")
     parser.add_argument("model", metavar="IN.onnx")
+    parser.add_argument("--layouts", action="store_true", help="show the layout of every tensor")
+    looks = ("before", "after", "nearest")
+    parser.add_argument("--look", choices=looks, default="before", help=LOOK_HELP)
     _add_dims(parser)
     _add_form(parser)
     parser.set_defaults(command=inspect)
@@ -267,6 +283,7 @@ OPTIMIZE_HELP = (
     "Choose the order in which every tensor is stored so that Transposes cost least; "
     "compare the numbers of both models; write the result only if they are equal."
 )
+LOOK_HELP = "which operator says what a Reshape makes, where nothing behind it says it (--layouts)"
 FREE_HELP = "let the order of the model's {} change; it is said how"
 OPSET_HELP = "bring the model to this newer opset first; from 23 on Attention is an operator"
 GOAL_HELP = "what to make least: bytes moved by Transposes (default) or their count"

@@ -10,10 +10,12 @@ import onnx_ir as ir
 from relayout.assign.explain import explanations
 from relayout.graph.measure import NOMINAL_LENGTH, Measure, bytes_of, measure, moving_transposes
 from relayout.graph.model import LoadedModel
-from relayout.graph.read import Shape, perm_of, shape_of
+from relayout.graph.read import Shape, constant_of, perm_of, shape_of
 from relayout.graph.region import regions_of
 from relayout.graph.source_line import source_line
+from relayout.infer.colours import Look, infer_colours, views_of
 from relayout.report.explanation import Explanation
+from relayout.report.layouts import ConflictRecord, LayoutsRecord, TensorRecord
 from relayout.report.records import Assumed, Figures, ModelRecord, PortRecord, TransposeRecord
 
 EXPLAIN_SECONDS = 2.0
@@ -36,6 +38,30 @@ def model_record(loaded: LoadedModel, dims: Mapping[str, int]) -> ModelRecord:
         transposes=transpose_records(model, dims, EXPLAIN_SECONDS),
         assumed=assumed(loaded, dims),
         notices=tuple(loaded.notices),
+    )
+
+
+def layouts_record(loaded: LoadedModel, look: Look) -> LayoutsRecord:
+    """The layout of every tensor of a model as it was given."""
+    found = infer_colours(views_of(loaded.ir), look)
+    return LayoutsRecord(
+        path="" if loaded.path is None else str(loaded.path),
+        tensors=tuple(
+            TensorRecord(
+                name=value.name or "",
+                shape=shape_text(shape_of(value)),
+                layout=str(colour),
+                layout_class=colour.layout_class.value,
+                told=found.origins[value].value,
+                constant=constant_of(value) is not None,
+            )
+            for value, colour in found.colours.items()
+            if value.name
+        ),
+        conflicts=tuple(
+            ConflictRecord(value.name or "", str(found.colours[value]), str(wanted), readers)
+            for (value, wanted), readers in found.conversions.items()
+        ),
     )
 
 

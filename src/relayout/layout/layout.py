@@ -65,6 +65,25 @@ class Layout:
         return Layout("".join(order.reorder(self.axes)))
 
 
+@dataclass(frozen=True, slots=True)
+class Colour:
+    """What a value is to a compiler: its class and, for features and weights, its axes."""
+
+    layout_class: LayoutClass
+    layout: Layout | None = None
+
+    @classmethod
+    def named(cls, layout: Layout) -> Colour:
+        """The colour of a layout whose letters tell its class."""
+        layout_class = layout.layout_class
+        if layout_class is None:
+            raise ValueError(f"{layout} is a layout of no class")
+        return cls(layout_class, layout)
+
+    def __str__(self) -> str:
+        return self.layout_class.value if self.layout is None else self.layout.axes
+
+
 NCW, NWC = Layout("NCW"), Layout("NWC")
 NCHW, NHWC = Layout("NCHW"), Layout("NHWC")
 NCDHW, NDHWC = Layout("NCDHW"), Layout("NDHWC")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from relayout.assign.assignment import Assignment
 from relayout.assign.problem import LayoutProblem, Operator
 from relayout.assign.strategies.demands import assigned, cheapest, demanded, ports, walk_order
+from relayout.infer.transmission import coloured_backwards, majority
 
 Colours: TypeAlias = dict[int, int]
 """The order meant for each value so far; who comes first decides."""
@@ -30,17 +31,32 @@ def reverse_colours(problem: LayoutProblem) -> Colours:
 
     The ends of the graph demand nothing here: they are where conversions may stand.
     """
-    colours: Colours = {}
-    for index in reversed(walk_order(problem)):
-        operator = problem.operators[index]
-        if not (operator.operands and operator.results):
-            continue
+    inner = [problem.operators[index] for index in walk_order(problem)]
+    return coloured_backwards([o for o in inner if o.operands and o.results], _Orders())
+
+
+class _Orders:
+    """Orders as colours."""
+
+    def results(self, operator: Operator) -> Sequence[int]:
+        return operator.results
+
+    def known(self, operator: Operator) -> Sequence[tuple[int, int]]:
         wish = demanded(operator)
-        if wish is not None:
-            _colour(colours, ports(operator, operator.variants[wish]))
-        elif any(value in colours for value in operator.results):
-            _colour(colours, _derived(operator, colours))
-    return colours
+        return () if wish is None else list(ports(operator, operator.variants[wish]))
+
+    def before(self, operator: Operator, colours: Colours) -> Iterator[tuple[int, int]]:
+        """The operands whose order follows from the colours of the results."""
+        results = {value: colours[value] for value in operator.results if value in colours}
+        if not results:
+            return
+        reads = [operator.variants[i].reads for i in best_fitting(operator, results)]
+        for value, orders in zip(operator.operands, zip(*reads, strict=True), strict=True):
+            if len(set(orders)) == 1:
+                yield value, orders[0]
+
+    def elect(self, votes: Sequence[int]) -> int:
+        return majority(votes)
 
 
 def best_fitting(operator: Operator, colours: Mapping[int, int]) -> list[int]:
@@ -51,14 +67,6 @@ def best_fitting(operator: Operator, colours: Mapping[int, int]) -> list[int]:
     }
     most = max(fits.values())
     return [index for index, fit in fits.items() if fit == most]
-
-
-def _derived(operator: Operator, colours: Colours) -> list[tuple[int, int]]:
-    """The operands whose order follows from the colours of the results."""
-    results = {value: colours[value] for value in operator.results if value in colours}
-    reads = [operator.variants[i].reads for i in best_fitting(operator, results)]
-    by_operand = zip(operator.operands, zip(*reads, strict=True), strict=True)
-    return [(value, orders[0]) for value, orders in by_operand if len(set(orders)) == 1]
 
 
 def _colour(colours: Colours, found: Iterable[tuple[int, int]]) -> None:

@@ -1,0 +1,222 @@
+"""The layout of every tensor of a model as given, told by its operators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import onnx_ir as ir
+
+from relayout.graph.read import NodeView, constant_of, is_op, perm_of, rank_of, view_of
+from relayout.graph.region import KERNEL_DOMAIN, subgraphs_of
+from relayout.infer.nearest import Found, nearest_known
+from relayout.infer.transmission import Transmission, majority, transmit
+from relayout.layout.layout import NCHW, Colour, Layout, channels_first, channels_last
+from relayout.layout.permutation import Permutation
+from relayout.ops.telling import (
+    WEIGHTS,
+    carried,
+    known_colours,
+    plain,
+    preferred,
+    told,
+)
+from relayout.targets.channels_last import KERNELS
+
+Pair = tuple[ir.Value, Colour]
+
+
+class Look(Enum):
+    """Where an operator that starts something new looks for what its result may be."""
+
+    BEFORE = "before"
+    AFTER = "after"
+    NEAREST = "nearest"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A node with what it tells: colours by itself, or which values are coloured alike."""
+
+    view: NodeView
+    known: Sequence[Pair]
+    alike: Sequence[ir.Value]
+    turn: Permutation | None
+    """The order of a Transpose."""
+
+    @classmethod
+    def by(cls, view: NodeView) -> Told:
+        known = _kernel_colours(view) or known_colours(view)
+        turn = perm_of(view.node) if is_op(view.node, "Transpose") else None
+        return cls(view, known, carried(view) if not known else (), turn)
+
+    @property
+    def operands(self) -> list[ir.Value]:
+        return [value for value in self.view.node.inputs if value is not None]
+
+    @property
+    def passes(self) -> bool:
+        """Whether its results are what its operands are, so that it is agnostic."""
+        return bool(self.alike) or self.turn is not None
+
+
+def infer_colours(
+    views: Iterable[NodeView], look: Look = Look.BEFORE
+) -> Transmission[ir.Value, Colour]:
+    """Colour every value that nodes in topological order touch."""
+    operators = [Told.by(view) for view in views]
+    return transmit(operators, _sources(operators), _Palette(operators, look))
+
+
+def views_of(model: ir.Model) -> Iterator[NodeView]:
+    """Every node of a model, those of its bodies before the node itself."""
+    yield from _nested(model.graph, model.graph.opset_imports)
+    for function in model.functions.values():
+        if function.domain != KERNEL_DOMAIN:
+            yield from _nested(function.graph, function.opset_imports)
+
+
+def _nested(graph: ir.Graph, opsets: Mapping[str, int]) -> Iterator[NodeView]:
+    """The file format bounds how deep bodies are nested."""
+    for node in graph:
+        for body in subgraphs_of(node):
+            yield from _nested(body, opsets)
+        yield view_of(node, opsets)
+
+
+def _sources(operators: Sequence[Told]) -> list[ir.Value]:
+    made = {value for operator in operators for value in operator.view.node.outputs}
+    read = dict.fromkeys(value for operator in operators for value in operator.operands)
+    return [value for value in read if value not in made]
+
+
+def _kernel_colours(view: NodeView) -> list[Pair]:
+    """What an operator of the domain relayout, which reads channels last, says."""
+    kernel = KERNELS.get(view.op_type) if view.node.domain == KERNEL_DOMAIN else None
+    if kernel is None:
+        return []
+    layouts = {0: channels_last(kernel.rank)}
+    if kernel.operator.op_type in WEIGHTS:
+        operand, axes = WEIGHTS[kernel.operator.op_type]
+        standard = Layout(axes + channels_first(kernel.rank).axes[2:])
+        layouts[operand] = standard.stored(kernel.weight_order)
+    return told(view, layouts)
+
+
+class _Palette:
+    def __init__(self, operators: Sequence[Told], look: Look) -> None:
+        self.preferred: dict[ir.Value, Colour] = {}
+        self.bound: set[ir.Value] = set()
+        """Values that reach an operator which is not agnostic."""
+        for operator in reversed(operators):
+            colour = preferred(operator.view)
+            if colour is not None:
+                self.preferred[operator.operands[0]] = colour
+            results = operator.view.node.outputs
+            if not operator.passes or any(value in self.bound for value in results):
+                self.bound.update(operator.operands)
+        self.behind = {} if look is Look.BEFORE else _seen_behind(operators, look)
+
+    def results(self, operator: Told) -> Sequence[ir.Value]:
+        return operator.view.node.outputs
+
+    def known(self, operator: Told) -> Sequence[Pair]:
+        return operator.known
+
+    def elect(self, votes: Sequence[Colour]) -> Colour:
+        """Whoever names the axes knows more than who does not."""
+        return majority([colour for colour in votes if colour.layout is not None] or votes)
+
+    def before(self, operator: Told, colours: dict[ir.Value, Colour]) -> Iterator[Pair]:
+        result = colours.get(operator.view.node.outputs[0]) if operator.passes else None
+        if result is None:
+            return
+        if operator.turn is not None:
+            yield (
+                operator.operands[0],
+                _turned(result, operator.turn.inverse(), operator.operands[0]),
+            )
+            return
+        for value in operator.alike:
+            yield value, _kept(result, value)
+
+    def default(self, value: ir.Value) -> Colour:
+        if value in self.preferred:
+            return self.preferred[value]
+        is_given = constant_of(value) is None and not value.is_initializer()
+        if is_given and rank_of(value) == NCHW.rank and value not in self.bound:
+            return Colour.named(NCHW)
+        return plain(value)
+
+    def after(self, operator: Told, colours: dict[ir.Value, Colour]) -> Iterator[Pair]:
+        if operator.turn is not None:
+            result = operator.view.node.outputs[0]
+            yield result, _turned(colours[operator.operands[0]], operator.turn, result)
+            return
+        read = [colours[value] for value in operator.operands if value in operator.alike]
+        for value in operator.view.node.outputs:
+            if read and value in operator.alike:
+                yield value, _kept(self.elect(read), value)
+            else:
+                yield value, self.behind.get(value) or plain(value)
+
+    def wishes(self, operator: Told, colours: dict[ir.Value, Colour]) -> Iterator[Pair]:
+        """Only where both name axes: to name the axes of a tensor moves no data."""
+        results = set(operator.view.node.outputs)
+        if operator.known:
+            pairs = [pair for pair in operator.known if pair[0] not in results]
+        elif operator.alike:
+            result = colours[operator.view.node.outputs[0]]
+            pairs = [(value, result) for value in operator.alike if value not in results]
+        else:
+            pairs = []
+        yield from (p for p in pairs if p[1].layout and colours[p[0]].layout)
+
+
+def _seen_behind(operators: Sequence[Told], look: Look) -> dict[ir.Value, Colour]:
+    """For operators that start something new, what the nearest known one behind them reads."""
+    known = [bool(operator.known) for operator in operators]
+    before, after = _neighbours(operators)
+    behind = nearest_known(reversed(range(len(operators))), after, known)
+    in_front = nearest_known(range(len(operators)), before, known)
+    found: dict[ir.Value, Colour] = {}
+    for operator, near, other in zip(operators, behind, in_front, strict=True):
+        if near is None or operator.passes or operator.known:
+            continue
+        if look is Look.AFTER or _is_nearer(near, other):
+            found.update(_as_read_by(operators[near[1]], operator.view.node.outputs))
+    return found
+
+
+def _neighbours(operators: Sequence[Told]) -> tuple[list[list[int]], list[list[int]]]:
+    """The operators that make what each operator reads, and those that read what it makes."""
+    makers = {v: index for index, o in enumerate(operators) for v in o.view.node.outputs}
+    before = [[makers[value] for value in o.operands if value in makers] for o in operators]
+    after: list[list[int]] = [[] for _ in operators]
+    for reader, producers in enumerate(before):
+        for producer in producers:
+            after[producer].append(reader)
+    return before, after
+
+
+def _as_read_by(known: Told, values: Iterable[ir.Value]) -> Iterator[Pair]:
+    _, colour = known.known[0]
+    for value in values:
+        if colour.layout is not None and rank_of(value) == colour.layout.rank:
+            yield value, colour
+
+
+def _is_nearer(one: Found, other: Found | None) -> bool:
+    return other is None or one[0] < other[0]
+
+
+def _kept(colour: Colour, value: ir.Value) -> Colour:
+    return plain(value) if colour.layout is None else colour
+
+
+def _turned(colour: Colour, order: Permutation, value: ir.Value) -> Colour:
+    """The colour of a value that is another one of this colour, transposed."""
+    if colour.layout is None or colour.layout.rank != order.rank:
+        return plain(value)
+    return Colour.named(colour.layout.stored(order))

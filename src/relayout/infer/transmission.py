@@ -1,0 +1,116 @@
+"""Colours of values: backwards from what is known, defaults for what is given, then forwards.
+
+Every value is coloured once, in a time that grows with the operators and the values they touch.
+What an operator tells about colours is the business of a palette, so the same three passes colour
+the tensors of a model and the orders of a layout problem.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Generic, Protocol, TypeVar
+
+Op = TypeVar("Op")
+Op_contra = TypeVar("Op_contra", contravariant=True)
+Val = TypeVar("Val", bound=Hashable)
+Col = TypeVar("Col", bound=Hashable)
+
+
+class Origin(Enum):
+    """In which pass a value got its colour."""
+
+    BACKWARDS = "backwards"
+    DEFAULT = "default"
+    FORWARDS = "forwards"
+
+
+class Palette(Protocol[Op_contra, Val, Col]):
+    """What operators tell about the colours of the values they touch."""
+
+    def results(self, operator: Op_contra, /) -> Sequence[Val]: ...
+
+    def known(self, operator: Op_contra, /) -> Sequence[tuple[Val, Col]]:
+        """What an operator says by itself; nothing if it can do with any colour."""
+
+    def before(self, operator: Op_contra, colours: dict[Val, Col], /) -> Iterable[tuple[Val, Col]]:
+        """What the colours of its results say about its operands, where that can be told."""
+
+    def elect(self, votes: Sequence[Col], /) -> Col:
+        """One colour for a value whose readers say these, the first of them first."""
+
+
+def majority(votes: Sequence[Col]) -> Col:
+    """The colour that is named most often; of several the one named first."""
+    counts = dict.fromkeys(votes, 0)
+    for vote in votes:
+        counts[vote] += 1
+    return max(counts, key=counts.__getitem__)
+
+
+def coloured_backwards(operators: Sequence[Op], palette: Palette[Op, Val, Col]) -> dict[Val, Col]:
+    """What known operators say about the values before them.
+
+    A value is decided when its producer is reached: by then all its readers have had their say.
+    """
+    colours: dict[Val, Col] = {}
+    votes: dict[Val, list[Col]] = {}
+    for operator in reversed(operators):
+        known = palette.known(operator)
+        own = dict(reversed(known))
+        results = dict.fromkeys(palette.results(operator))
+        for value in results:
+            said = votes.pop(value, None)
+            if value in own:
+                colours[value] = own[value]
+            elif said is not None:
+                colours[value] = palette.elect(said[::-1])
+        for value, colour in known or palette.before(operator, colours):
+            if value not in results:
+                votes.setdefault(value, []).append(colour)
+    for value, said in votes.items():
+        colours[value] = palette.elect(said[::-1])
+    return colours
+
+
+class FullPalette(Palette[Op_contra, Val, Col], Protocol[Op_contra, Val, Col]):
+    """What is needed to colour everything."""
+
+    def default(self, value: Val, /) -> Col:
+        """The colour of a value that nothing is known about and nobody makes."""
+
+    def after(self, operator: Op_contra, colours: dict[Val, Col], /) -> Iterable[tuple[Val, Col]]:
+        """The colours of all results, those of all operands being told."""
+
+    def wishes(self, operator: Op_contra, colours: dict[Val, Col], /) -> Iterable[tuple[Val, Col]]:
+        """The colours in which an operator wants its operands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transmission(Generic[Val, Col]):
+    colours: dict[Val, Col]
+    origins: dict[Val, Origin]
+    conversions: dict[tuple[Val, Col], int]
+    """Values with another colour that is wanted of them, and how many operators want it."""
+
+
+def transmit(
+    operators: Sequence[Op], sources: Iterable[Val], palette: FullPalette[Op, Val, Col]
+) -> Transmission[Val, Col]:
+    """Colour every value that the operators touch; they come in topological order."""
+    colours = coloured_backwards(operators, palette)
+    origins = dict.fromkeys(colours, Origin.BACKWARDS)
+    for value in sources:
+        if value not in colours:
+            colours[value], origins[value] = palette.default(value), Origin.DEFAULT
+    conversions: dict[tuple[Val, Col], int] = {}
+    for operator in operators:
+        for value, colour in palette.after(operator, colours):
+            if value not in colours:
+                colours[value], origins[value] = colour, Origin.FORWARDS
+        wanted = dict.fromkeys(palette.wishes(operator, colours))
+        for value, colour in wanted:
+            if colours[value] != colour:
+                conversions[value, colour] = conversions.get((value, colour), 0) + 1
+    return Transmission(colours, origins, conversions)
