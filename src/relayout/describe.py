@@ -43,20 +43,22 @@ def model_record(loaded: LoadedModel, dims: Mapping[str, int]) -> ModelRecord:
 
 def layouts_record(loaded: LoadedModel, look: Look) -> LayoutsRecord:
     """The layout of every tensor of a model as it was given."""
-    found = infer_colours(views_of(loaded.ir), look)
+    views = list(views_of(loaded.ir))
+    found = infer_colours(views, look)
+    touched = (value for view in views for value in (*view.node.inputs, *view.node.outputs))
+    values = [value for value in dict.fromkeys(touched) if value is not None and value.name]
     return LayoutsRecord(
         path="" if loaded.path is None else str(loaded.path),
         tensors=tuple(
             TensorRecord(
                 name=value.name or "",
                 shape=shape_text(shape_of(value)),
-                layout=str(colour),
-                layout_class=colour.layout_class.value,
+                layout=str(found.colours[value]),
+                layout_class=found.colours[value].layout_class.value,
                 told=found.origins[value].value,
                 constant=constant_of(value) is not None,
             )
-            for value, colour in found.colours.items()
-            if value.name
+            for value in values
         ),
         conflicts=tuple(
             ConflictRecord(value.name or "", str(found.colours[value]), str(wanted), readers)

@@ -70,3 +70,15 @@ def test_what_follows_from_a_derived_rank_is_inferred_too() -> None:
 def test_a_target_of_unknown_length_gives_nothing() -> None:
     found = shapes("g (float[N,M] x, int64[K] t) => (float[A] y) { r = Reshape(x, t) y = Relu(r) }")
     assert found["r"] is None
+
+
+def test_a_normalisation_by_groups_keeps_the_shape() -> None:
+    found = shapes(
+        """g (float[N,6,4] x, float[6] s) => (float[A,B] y)
+           <int64[2] flat = {0, -1}> {
+            r = GroupNormalization<num_groups = 3>(x, s, s)
+            t = Relu(r)
+            y = Reshape(t, flat)
+        }"""
+    )
+    assert found["r"] == found["t"] == ("N", 6, 4)

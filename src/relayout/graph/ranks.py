@@ -17,7 +17,7 @@ Entries: TypeAlias = list[int | None]
 
 
 def derived_shapes(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
-    """What the results of Reshape, ConstantOfShape and Loop are at least known to be.
+    """What the results of some operators are at least known to be.
 
     `graph` is the outcome of onnx's inference; only results it says nothing about are derived.
     """
@@ -33,7 +33,18 @@ def derived_shapes(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
         if entries is not None and element:
             dims = [entry if entry is not None and entry > 0 else None for entry in entries]
             found.append(onnx.helper.make_tensor_value_info(node.output[0], element, dims))
-    return [*found, *_last_values(graph, types, constants)]
+    return [*found, *_like_operands(graph, types), *_last_values(graph, types, constants)]
+
+
+def _like_operands(
+    graph: onnx.GraphProto, types: Mapping[str, onnx.TypeProto]
+) -> Iterator[onnx.ValueInfoProto]:
+    """The results of operators that keep the shape of their operand, which onnx does not tell."""
+    for node in graph.node:
+        if node.domain or node.op_type not in _SHAPE_KEEPING or _has_rank(types, node.output[0]):
+            continue
+        if _has_rank(types, node.input[0]):
+            yield onnx.helper.make_value_info(node.output[0], types[node.input[0]])
 
 
 def _last_values(
@@ -75,6 +86,7 @@ def _dims_of(declared: onnx.TypeProto | None) -> Entries | None:
     return [dim.dim_value if dim.HasField("dim_value") else None for dim in dims]
 
 
+_SHAPE_KEEPING = {"GroupNormalization"}
 _TARGET_OPERAND = {"Reshape": 1, "ConstantOfShape": 0}
 
 

@@ -36,7 +36,9 @@ class Restatement:
             hint = f"{self.node.name or self.node.op_type}_operand{index}"
             prepared[index] = self.editor.constant(array, hint=hint, before=self.node)
         places = self.changes.operand_order
-        return prepared if places is None else [prepared[index] for index in places]
+        if places is None:
+            return prepared
+        return [None if index is None else prepared[index] for index in places]
 
     def results(self) -> list[ir.Value]:
         """The results of one node that is yet to be written."""

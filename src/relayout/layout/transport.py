@@ -49,8 +49,10 @@ class Changes:
     """The operator that states the same in this order, where it is another."""
     domain: str | None = None
     """Its domain, where that is another too."""
-    operand_order: tuple[int, ...] | None = None
-    """Where operands change places: the index of the one that comes first, and so on."""
+    operand_order: tuple[int | None, ...] | None = None
+    """Where operands change places: the index of the one that comes first, and so on.
+
+    None stands for an operand that is left out."""
     steps: tuple[Step, ...] = ()
     """The nodes that stand for an operator of one result and read its operands changed as above."""
     extra_passes: int = 0

@@ -7,12 +7,15 @@ alone.
 A body depends on the number of axes and on which operands are given, and the name says both:
 `Conv2d` reads a tensor of 4 axes, `Conv2d_B` has a bias. A body with `auto_pad` in place of `pads`
 is another one, `Conv2d_auto_pad`, and so is one whose weight is not stored as spatial axes, inputs,
-outputs (HWIO): `Conv2d_OHWI`. All other attributes are those of the standard operator and are
-always given: not every runtime can leave out an attribute that a body refers to.
+outputs (HWIO): `Conv2d_OHWI`. `Resize2d_scales` and `Resize2d_sizes` read one entry per axis, that
+of the channels last, and stand only for what runtimes cannot interpolate so. All other attributes
+are those of the standard operator and are always given: not every runtime can leave out an
+attribute that a body refers to.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -23,6 +26,7 @@ from onnx_ir import schemas
 from relayout.graph.read import schema_of
 from relayout.graph.region import KERNEL_DOMAIN
 from relayout.layout.permutation import Permutation
+from relayout.targets.group_body import group_normalization
 
 RANKS = (3, 4, 5)
 AUTO_PAD = "auto_pad"
@@ -31,7 +35,7 @@ HWIO, HWOI, OHWI = "HWIO", "HWOI", "OHWI"
 WEIGHTS = (HWIO, HWOI, OHWI)
 """How a weight may be stored: its spatial axes (HW, of any number), inputs and outputs."""
 
-NO_ATTRIBUTES = frozenset({"output_shape"})
+NO_ATTRIBUTES = frozenset({"axes", "output_shape"})
 """Attributes of standard operators that contradict others, which a kernel always has."""
 
 
@@ -41,6 +45,7 @@ class Operator:
 
     op_type: str
     operands: tuple[str, ...] = ("X",)
+    """Its operands; one without a name is left out."""
     optional: tuple[str, ...] = ()
     """Operands that may be left out, from the last one on."""
     weight: int | None = None
@@ -50,6 +55,12 @@ class Operator:
     windowed: bool = False
     """Whether it may be told to pad by itself."""
     ranks: tuple[int, ...] = RANKS
+    vector: int | None = None
+    """The operand with one entry per axis, which also says in the name which one it is."""
+    since: int = 1
+    """The opset version from which on a body can be written."""
+    body: Callable[[Permutation], list[onnx.NodeProto]] | None = None
+    """What it is made of where the standard operator cannot stand in a function."""
 
 
 NORMALISED = ("X", "scale", "B")
@@ -70,7 +81,10 @@ OPERATORS = (
     Operator("GlobalLpPool"),
     Operator("BatchNormalization", (*NORMALISED, "mean", "var")),
     Operator("InstanceNormalization", NORMALISED),
+    Operator("GroupNormalization", ("X", "scale", "bias"), since=21, body=group_normalization),
     Operator("LRN"),
+    Operator("Resize", ("X", "", "scales"), vector=2, since=13),
+    Operator("Resize", ("X", "", "", "sizes"), vector=3, since=13),
     Operator("DepthToSpace", ranks=(4,)),
     Operator("SpaceToDepth", ranks=(4,)),
 )
@@ -88,13 +102,24 @@ class Kernel:
 
     @property
     def name(self) -> str:
-        given = self.operands[len(self.operator.operands) :]
+        operator = self.operator
+        vector = () if operator.vector is None else (operator.operands[operator.vector],)
+        given = (*vector, *operator.optional[: self.arity - len(operator.operands)])
         order = () if self.weights == HWIO else (self.weights,)
         suffixes = (*given, *((AUTO_PAD,) if self.auto_pad else ()), *order)
         return "_".join((f"{self.operator.op_type}{self.rank - 2}d", *suffixes))
 
     @property
+    def slots(self) -> tuple[int, ...]:
+        """The operands of the standard operator that the kernel has."""
+        return tuple(index for index, name in enumerate(self._named) if name)
+
+    @property
     def operands(self) -> tuple[str, ...]:
+        return tuple(filter(None, self._named))
+
+    @property
+    def _named(self) -> tuple[str, ...]:
         return (*self.operator.operands, *self.operator.optional)[: self.arity]
 
     @property
@@ -129,23 +154,37 @@ class Kernel:
         return [name for name in sorted(known) if name not in left_out]
 
     def definition(self, version: int) -> onnx.FunctionProto:
-        """The function in standard ONNX: Transposes around the standard operator."""
-        names, nodes = [], []
-        for operand, order in zip(self.operands, self.orders, strict=True):
-            names.append(operand if order is None else f"{operand}_first")
-            if order is not None:
-                nodes.append(_transpose(operand, f"{operand}_first", order.inverse()))
-        nodes.append(self._standard(names, version))
-        nodes.append(_transpose("Y_first", "Y", self.channels_last))
+        """The function in standard ONNX."""
+        body = self.operator.body
         return helper.make_function(
             KERNEL_DOMAIN,
             self.name,
             self.operands,
             ["Y"],
-            nodes,
+            self._around_standard(version) if body is None else body(self.channels_last),
             [helper.make_opsetid("", version)],
             self.attributes(version),
         )
+
+    def _around_standard(self, version: int) -> list[onnx.NodeProto]:
+        """Transposes around the standard operator."""
+        names, nodes = [], []
+        for slot, operand in enumerate(self._named):
+            turned = list(self._turned(slot))
+            names.append(f"{operand}_first" if turned else operand)
+            nodes += turned
+        last = _transpose("Y_first", "Y", self.channels_last)
+        return [*nodes, self._standard(names, version), last]
+
+    def _turned(self, slot: int) -> Iterator[onnx.NodeProto]:
+        """The nodes that make of an operand the one that the standard operator reads."""
+        operand, order = self._named[slot], self.orders[slot]
+        if order is not None:
+            yield _transpose(operand, f"{operand}_first", order.inverse())
+        if slot == self.operator.vector:
+            places = self.channels_last.inverse().axes
+            yield helper.make_node("Constant", [], ["places"], value_ints=places)
+            yield helper.make_node("Gather", [operand, "places"], [f"{operand}_first"])
 
     def _standard(self, operands: list[str], version: int) -> onnx.NodeProto:
         node = helper.make_node(self.operator.op_type, operands, ["Y_first"])

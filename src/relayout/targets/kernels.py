@@ -30,8 +30,8 @@ def _said(function: onnx.FunctionProto) -> tuple[object, ...]:
             *(node.domain, node.op_type),
             *(tuple(node.input), tuple(node.output)),
             sorted(
-                (attribute.name, attribute.ref_attr_name, tuple(attribute.ints))
-                for attribute in node.attribute
+                (each.name, each.ref_attr_name, tuple(each.ints), each.i, each.f)
+                for each in node.attribute
             ),
         )
         for node in function.node

@@ -31,12 +31,12 @@ def kernel_of(operator: Operator, weights: str, view: NodeView) -> Kernel | Refu
     rank = view.rank(0)
     if rank is None or rank not in operator.ranks:
         return Refusal(f"no kernel reads {rank} axes channels last")
-    arity = sum(view.has(index) for index in range(view.arity))
-    if not all(view.has(index) for index in range(arity)) or view.results != 1:
-        return Refusal(f"no kernel has these operands and results of {view.op_type}")
+    given = tuple(i for i in range(view.arity) if view.has(i) and view.shape(i) != (0,))
     is_automatic = view.string(AUTO_PAD, "NOTSET") != "NOTSET"
     order = HWIO if operator.weight is None else weights
-    kernel = Kernel(operator, rank, arity, is_automatic, order)
+    kernel = Kernel(operator, rank, given[-1] + 1, is_automatic, order)
+    if given != kernel.slots or view.results != 1 or view.version < operator.since:
+        return Refusal(f"no kernel has these operands and results of {view.op_type}")
     contradicting = sorted(NO_ATTRIBUTES.intersection(view.node.attributes))
     if contradicting:
         return Refusal(f"no kernel has the {contradicting[0]} of {view.op_type}")
@@ -86,31 +86,75 @@ def to_kernel(operator: Operator, weights: str, view: NodeView) -> Transport | R
     attributes = written_attributes(kernel, view)
     if isinstance(attributes, Refusal):
         return attributes
+    vector = _vector(view, operator.vector, kernel.channels_last)
+    if isinstance(vector, Refusal):
+        return vector
     left_out = (None,) * (view.arity - kernel.arity)
     changes = Changes(
-        attributes,
-        op_type=kernel.name,
-        domain=KERNEL_DOMAIN,
-        operand_order=tuple(range(kernel.arity)),
+        attributes, op_type=kernel.name, domain=KERNEL_DOMAIN, operand_order=kernel.slots
     )
-    return Transport((*kernel.orders, *left_out), (kernel.channels_last,), changes)
+    return Transport((*kernel.orders, *left_out), (kernel.channels_last,), changes | vector)
 
 
-def _demanding(operator: Operator, weights: str) -> OpRule:
+def _vector(view: NodeView, index: int | None, order: Permutation) -> Changes | Refusal:
+    """An operand with one entry per axis, for axes stored in another order."""
+    if index is None:
+        return Changes()
+    known = view.constant(index)
+    if known is not None and known.shape == (order.rank,):
+        return Changes(constants={index: known[list(order.axes)]})
+    if view.shape(index) != (order.rank,):
+        return Refusal(f"{view.op_type} does not have an entry for each of its axes")
+    return Changes(gathers={index: order.axes})
+
+
+def _demanding(op_type: str, weights: str) -> OpRule:
     """The rule of a standard operator, which this target wants channels last."""
-    standard = STANDARD["", operator.op_type]
+    standard = STANDARD["", op_type]
+    operators = [operator for operator in OPERATORS if operator.op_type == op_type]
+
+    def kernel_for(view: NodeView) -> Transport | Refusal:
+        answers = [to_kernel(operator, weights, view) for operator in operators]
+        kernel = next((a for a in answers if isinstance(a, Transport)), answers[0])
+        return kernel if operators[0].vector is None else unless_standard(view, kernel)
+
+    def unless_standard(view: NodeView, kernel: Transport | Refusal) -> Transport | Refusal:
+        """The standard operator says of each axis what happens to it, if runtimes can do that."""
+        order = kernel.inputs[0] if isinstance(kernel, Transport) else None
+        if order is None:
+            return kernel
+        is_refused = isinstance(standard.transport(view, order), Refusal)
+        if is_refused and _keeps_channels(view):
+            return kernel
+        return Refusal(f"{op_type} says of each axis what becomes of it")
 
     def transport(view: NodeView, order: Permutation) -> Transport | Refusal:
-        kernel = to_kernel(operator, weights, view)
+        kernel = kernel_for(view)
         if isinstance(kernel, Transport) and kernel.inputs[0] == order:
             return kernel
         return standard.transport(view, order)
 
     def wanted(view: NodeView) -> Permutation | None:
-        kernel = to_kernel(operator, weights, view)
+        kernel = kernel_for(view)
         return None if isinstance(kernel, Refusal) else kernel.inputs[0]
 
     return replace(standard, transport=transport, wanted=wanted, barrier=False)
+
+
+def _keeps_channels(view: NodeView) -> bool:
+    """Whether a Resize is known to change the last axis and not the first two.
+
+    One that was written channels last changes others.
+    """
+    scales, sizes = view.constant(2), view.constant(3)
+    if scales is not None and scales.size:
+        kept = [scale == 1 for scale in scales.tolist()]
+    elif sizes is not None:
+        pairs = zip(view.shape(0) or (), sizes.tolist(), strict=False)
+        kept = [length == size for length, size in pairs]
+    else:
+        return False
+    return len(kept) > 2 and kept[1] and not kept[-1]
 
 
 def from_kernel(kernel: Kernel, view: NodeView, order: Permutation) -> Transport | Refusal:
@@ -118,17 +162,25 @@ def from_kernel(kernel: Kernel, view: NodeView, order: Permutation) -> Transport
     first = kernel.channels_last.inverse()
     if order != first:
         return Refusal(f"{view.op_type} runs channels last, and its operator channels first")
-    if view.arity != kernel.arity:
-        return Refusal(f"{view.op_type} does not have {kernel.arity} operands")
-    inputs = tuple(None if stored is None else stored.inverse() for stored in kernel.orders)
-    return Transport(inputs, (first,), Changes(op_type=kernel.operator.op_type, domain=""))
+    slots = kernel.slots
+    if view.arity != len(slots):
+        return Refusal(f"{view.op_type} does not have {len(slots)} operands")
+    vector = kernel.operator.vector
+    changes = _vector(view, None if vector is None else slots.index(vector), first)
+    if isinstance(changes, Refusal):
+        return changes
+    places = [slots.index(slot) if slot in slots else None for slot in range(kernel.arity)]
+    stored = [kernel.orders[slot] for slot in slots]
+    standard = Changes(op_type=kernel.operator.op_type, domain="", operand_order=tuple(places))
+    inputs = tuple(None if order is None else order.inverse() for order in stored)
+    return Transport(inputs, (first,), changes | standard)
 
 
 def _dissolving(kernel: Kernel) -> OpRule:
     """The rule of a kernel where only standard operators are wanted."""
 
     def wanted(view: NodeView) -> Permutation | None:
-        is_whole = view.rank(0) == kernel.rank and view.arity == kernel.arity
+        is_whole = view.rank(0) == kernel.rank and view.arity == len(kernel.slots)
         return kernel.channels_last.inverse() if is_whole else None
 
     transport = partial(from_kernel, kernel)
@@ -137,7 +189,8 @@ def _dissolving(kernel: Kernel) -> OpRule:
 
 def rules(weights: str = HWIO) -> dict[tuple[str, str], OpRule]:
     """What such a runtime knows beyond standard ONNX, if it has its weights in an order."""
-    demanding = {("", operator.op_type): _demanding(operator, weights) for operator in OPERATORS}
+    op_types = dict.fromkeys(operator.op_type for operator in OPERATORS)
+    demanding = {("", op_type): _demanding(op_type, weights) for op_type in op_types}
     return {**demanding, **KERNEL_RULES}
 
 
