@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -98,6 +98,7 @@ class Result:
         terms = self.choose.terms
         settings = {
             "target": terms.target.name,
+            "keep": list(terms.target.gate.selectors),
             "minimize": terms.objective.value,
             "dims": dict(terms.dims),
             "free_inputs": terms.free_inputs,
@@ -154,6 +155,7 @@ def optimize(
     output: str | PathLike[str] | None = None,
     *,
     target: str = "onnx",
+    keep: Sequence[str] = (),
     strategy: str = EXACT,
     minimize: str = "bytes",
     budget: float = 10.0,
@@ -166,6 +168,7 @@ def optimize(
 ) -> Result:
     """Choose the order of every tensor, compare the numbers, write the result to `output`.
 
+    `keep` selects nodes that stay as they are: by name, `op:LRN`, `rank:3` or `device:cpu`.
     `strategy` is the name of a way to choose; only "exact" proves that its choice costs least.
     `minimize` is "bytes" (fewest bytes moved by Transposes) or "count" (fewest Transposes); after
     `budget` seconds of choosing the best found is taken. `free_inputs` and `free_outputs` let the
@@ -176,7 +179,8 @@ def optimize(
     be improved is written as it came, byte for byte.
     """
     inputs = inputs or NumericOptions()
-    terms = Terms(objective_of(minimize), target_of(target), inputs.dims, free_inputs, free_outputs)
+    runtime = target_of(target, keep)
+    terms = Terms(objective_of(minimize), runtime, inputs.dims, free_inputs, free_outputs)
     stage("reading")
     given = load(source)
     check_names(given, inputs)
@@ -229,7 +233,7 @@ def check_certificate(document: Any, model: ModelSource | None = None) -> list[s
         return ["the certificate does not say under which settings it was made"]
     opset = settings.get("opset")
     loaded = _in_opset(_open(model), opset if isinstance(opset, int) else None)
-    target = target_of(str(settings.get("target")))
+    target = target_of(str(settings.get("target")), settings.get("keep") or ())
     learn_shapes(loaded.ir)
     prepared(target, by_factors=settings.get("by_factors") is True).run(loaded.ir)
     terms = Terms(
@@ -333,6 +337,7 @@ def _improved(loaded: LoadedModel, choose: ChooseLayouts, *, by_factors: bool = 
         nothing = Measure(0, 0, 0)
         return Result(loaded, choose, nothing, nothing, (), False, {})
     check_kernels(loaded.ir)
+    choose.terms.target.check_gate(loaded.ir)
     learn_shapes(loaded.ir)
     before = measure(loaded.ir, choose.terms.dims)
     lacking = choose.terms.target.lacking(loaded.ir)

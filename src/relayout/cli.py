@@ -70,6 +70,7 @@ def optimize(options: argparse.Namespace) -> int:
             options.model,
             options.output,
             target=options.target,
+            keep=options.keep_nchw,
             strategy=options.strategy,
             minimize=options.minimize,
             budget=options.budget,
@@ -119,6 +120,7 @@ def compare(options: argparse.Namespace) -> int:
         record = compare_strategies(
             options.model,
             target=options.target,
+            keep=options.keep_nchw,
             minimize=options.minimize,
             budget=options.budget,
             verify=not options.no_verify,
@@ -244,6 +246,7 @@ def _add_demo(commands: Any) -> None:
 
 def _add_choosing(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target", choices=TARGET_NAMES, default="onnx", help=TARGET_HELP)
+    parser.add_argument("--keep-nchw", nargs="+", default=[], metavar="NAME", help=KEEP_HELP)
     parser.add_argument("--minimize", choices=("bytes", "count"), default="bytes", help=GOAL_HELP)
     parser.add_argument("--budget", type=float, default=10.0, metavar="SECONDS", help=BUDGET_HELP)
 
@@ -298,6 +301,9 @@ TARGET_HELP = (
     "nhwc: convolutions, pools and normalisations channels last, as functions of the model, "
     "with weights as HWIO, HWOI or OHWI"
 )
+
+
+KEEP_HELP = "nodes that stay as they are: a name (* and ? match), op:LRN, rank:3 or device:cpu"
 
 
 def _write_json(path: str, document: Any) -> None:

@@ -35,6 +35,7 @@ def compare_strategies(
     source: ModelSource,
     *,
     target: str = "onnx",
+    keep: Sequence[str] = (),
     minimize: str = "bytes",
     budget: float = 10.0,
     verify: bool = True,
@@ -43,9 +44,10 @@ def compare_strategies(
 ) -> ComparisonRecord:
     """What each strategy makes of a model, even where that is worse than the model as given."""
     inputs = inputs or NumericOptions()
-    terms = Terms(objective_of(minimize), target_of(target), inputs.dims)
+    terms = Terms(objective_of(minimize), target_of(target, keep), inputs.dims)
     stage("reading")
     given = _prepared(source)
+    terms.target.check_gate(given.ir)
     check_names(given, inputs)
     before = figures(measure(given.ir, terms.dims))
     records, bound = [], 0

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import onnx_ir as ir
 
@@ -11,9 +11,12 @@ from relayout.errors import RelayoutError
 from relayout.graph.read import NodeView
 from relayout.graph.region import regions_of
 from relayout.ops.registry import key_of, rule_of
-from relayout.ops.rule import OpRule
+from relayout.ops.rule import OpRule, barrier
 from relayout.targets import nhwc, ort
 from relayout.targets.channels_last import HWOI, OHWI
+from relayout.targets.gate import Gate
+
+KEPT = "it stays as it is, as asked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,15 +30,26 @@ class Target:
     """Whether it has `com.microsoft.MultiHeadAttention`."""
     rules: Mapping[tuple[str, str], OpRule] = field(default_factory=dict)
     """By domain and operator, the rules that differ from those of standard ONNX."""
+    gate: Gate = field(default_factory=Gate)
+    """The nodes that stay as they are given."""
 
     def rule_of(self, view: NodeView) -> OpRule:
         """What is known of a node on this target."""
+        if self.gate and self.gate.keeps(view):
+            return barrier(view.op_type, reason=KEPT, domain=view.node.domain)
         return self.rules.get(key_of(view)) or rule_of(view)
 
     def lacking(self, model: ir.Model) -> int:
         """How many nodes of a model run in an order that the target has no kernel for."""
-        views = (region.view(node) for region in regions_of(model) for node in region.graph)
-        return sum(self.rule_of(view).wanted(view) is not None for view in views)
+        return sum(self.rule_of(view).wanted(view) is not None for view in _views(model))
+
+    def check_gate(self, model: ir.Model) -> None:
+        """Refuse a gate that names nodes which the model does not have."""
+        self.gate.check(_views(model))
+
+
+def _views(model: ir.Model) -> Iterator[NodeView]:
+    return (region.view(node) for region in regions_of(model) for node in region.graph)
 
 
 ONNX = Target("onnx", rules=nhwc.WAY_BACK)
@@ -53,7 +67,8 @@ NHWC_OHWI = Target("nhwc-ohwi", rules=nhwc.rules(OHWI))
 TARGETS = {target.name: target for target in (ONNX, ORT, NHWC, NHWC_HWOI, NHWC_OHWI)}
 
 
-def target_of(name: str) -> Target:
+def target_of(name: str, keep: Sequence[str] = ()) -> Target:
+    """The target of a name, with selectors of nodes that stay as they are given."""
     if name not in TARGETS:
         raise RelayoutError(f"unknown target {name!r}; the targets are {', '.join(TARGETS)}")
-    return TARGETS[name]
+    return replace(TARGETS[name], gate=Gate(tuple(keep))) if keep else TARGETS[name]
