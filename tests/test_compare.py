@@ -173,7 +173,7 @@ def test_compare_prints_a_row_a_strategy_and_the_bound_last(
 ) -> None:
     assert main(["compare", str(given)]) == 0
     rows = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.strip()]
-    assert rows[2:] == ["as", *STRATEGIES, "at"]
+    assert rows[2:] == ["as", *STRATEGIES, "proved"]
 
 
 def test_compare_as_json_without_verifying(given: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -188,7 +188,9 @@ def test_compare_as_json_without_verifying(given: Path, capsys: pytest.CaptureFi
 
 def test_a_difference_is_told_below_the_table() -> None:
     figures = Figures(1, 2, 3)
-    wrong = StrategyRecord("odd", 0, figures, 5, 0.1, False, "different", "different: output 'y'")
+    wrong = StrategyRecord(
+        "odd", 0, 1, figures, 5, 0.1, False, "different", "different: output 'y'"
+    )
     console = Console(width=100, file=StringIO())
     for line in comparison_text(ComparisonRecord("m.onnx", "onnx", figures, (wrong,), 5)):
         console.print(line)

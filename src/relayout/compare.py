@@ -12,9 +12,10 @@ from relayout.api import check_names, compared, objective_of
 from relayout.assign.assignment import Assignment
 from relayout.assign.formulate import Terms
 from relayout.assign.layouts import ChooseLayouts, Decision
-from relayout.assign.problem import LayoutProblem
+from relayout.assign.problem import LayoutProblem, copies
 from relayout.assign.strategies.naive import isolating_copies
-from relayout.assign.strategies.registry import STRATEGIES, Strategy, strategy_of
+from relayout.assign.strategies.regions import count_regions
+from relayout.assign.strategies.registry import ISOLATING, STRATEGIES, Strategy, strategy_of
 from relayout.collector import paused_collector
 from relayout.describe import figures
 from relayout.errors import RelayoutError
@@ -74,7 +75,8 @@ def _record(
     problems = [(d.formulation.problem, d.assignment.choice) for d in decisions]
     return StrategyRecord(
         name,
-        inserted=sum(isolating_copies(problem, choice) for problem, choice in problems),
+        inserted=sum(_inserted(name, problem, choice) for problem, choice in problems),
+        regions=sum(count_regions(problem, choice) for problem, choice in problems),
         left=left,
         cost=sum(decision.assignment.cost for decision in decisions),
         seconds=seconds,
@@ -82,6 +84,12 @@ def _record(
         numbers="not verified" if verdict is None else verdict.status,
         verdict="" if verdict is None else verdict.summary(),
     )
+
+
+def _inserted(name: str, problem: LayoutProblem, choice: Sequence[int]) -> int:
+    if name in ISOLATING:
+        return isolating_copies(problem, choice)
+    return len(copies(problem, choice))
 
 
 @dataclass(slots=True)

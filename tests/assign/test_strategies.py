@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -20,6 +21,7 @@ from relayout.assign.strategies.naive import isolating_copies
 from relayout.assign.strategies.registry import EXACT, STRATEGIES, strategy_of
 from relayout.assign.strategies.transmit import reverse_colours
 from relayout.errors import RelayoutError
+from relayout.layout.layout import LayoutClass
 from tests.assign.random_problems import SHAPES, Shape, random_problem
 
 NCHW, NHWC = 0, 1
@@ -98,15 +100,17 @@ class Graph:
             "conv", (value,), Variant((NCHW,), (NCHW,), 99), Variant((NHWC,), (NHWC,), 0)
         )
 
-    def relu(self, *values: int, dearer: int = 0) -> int:
-        """Runs in either order, the other one perhaps at a price."""
+    def relu(self, *values: int) -> int:
+        """Runs in either order."""
         count = len(values)
         here = Variant((NCHW,) * count, (NCHW,))
-        return self.add("relu", values, here, Variant((NHWC,) * count, (NHWC,), dearer))
+        return self.add("relu", values, here, Variant((NHWC,) * count, (NHWC,)))
 
     def tensor(self, value: int) -> int:
-        """Has the same meaning in NHWC, but by itself prefers what it is given."""
-        return self.relu(value, dearer=1)
+        """Has the same meaning in NHWC, but its result is no feature."""
+        made = self.relu(value)
+        self.values[made] = replace(self.values[made], layout_class=LayoutClass.NTENSOR)
+        return made
 
     def reshape(self, value: int) -> int:
         """Mixes its axes, so it has to see them as given."""

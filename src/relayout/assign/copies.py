@@ -36,6 +36,7 @@ class Copies:
         self.owners = {value: self.part.graph_of(value) for value in formulation.tensors}
         self.stored: dict[ir.Value, Stored] = {}
         self.made: dict[tuple[ir.Value, Permutation], ir.Value] = {}
+        self.constants: dict[tuple[ir.Value, Permutation, ir.Graph], ir.Value] = {}
         self.shared: dict[tuple[ir.Value, int | None], ir.Graph] = {}
         """The innermost graph around all readers of a tensor in an order."""
         for draft, operator, chosen in zip(
@@ -61,9 +62,7 @@ class Copies:
         The reader is a node of `graph`, or its end (None).
         """
         if constant_of(value) is not None:
-            if order is None:
-                return value
-            return self.editors[graph].transposed(value, order, before=before)
+            return value if order is None else self._constant(value, order, graph, before)
         frame = self.formulation.frames.of(value)
         wanted, lying = frame.stored(order), self._lying(frame)
         if wanted is None or lying.order is None or lying.order == wanted:
@@ -75,6 +74,15 @@ class Copies:
             place = self.part.node_in(home, graph, before)
             self.made[key] = self._copy(value, lying.value, move, self.editors[home], place)
         return self.made[key]
+
+    def _constant(
+        self, value: ir.Value, order: Permutation, graph: ir.Graph, before: ir.Node | None
+    ) -> ir.Value:
+        """A constant in another order, once for all readers in a graph."""
+        key = (value, order, graph)
+        if key not in self.constants:
+            self.constants[key] = self.editors[graph].transposed(value, order, before=before)
+        return self.constants[key]
 
     def _share(self, frame: Frame, place: int | None, graph: ir.Graph) -> None:
         key = (frame.tensor, place)

@@ -18,6 +18,7 @@ from relayout.assign.problem import LayoutProblem, Operator, Value, Variant, as_
 from relayout.assign.variants import NodeVariants
 from relayout.graph.measure import Objective
 from relayout.graph.read import constant_of, is_op
+from relayout.infer.colours import infer_colours
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Transport
 from relayout.ops.control import has_ties
@@ -207,11 +208,13 @@ class _Drafting:
         given = [value for value, number in numbers.items() if number not in made]
         sources = [self._source(value, numbers, free=terms.free_inputs) for value in given]
         sinks = [self._sink(frame, numbers, free=terms.free_outputs) for frame in self.outputs]
+        colours = infer_colours(self.part.region(n).view(n) for n in self.part.nodes()).colours
         values = [
             Value(
                 str(tensor.value.name),
                 tuple("?" if order is None else str(order) for order in tensor.orders),
                 weigh(tensor.bytes_moved(terms.dims), 1),
+                colours[tensor.value].layout_class if tensor.value in colours else None,
             )
             for tensor in self.tensors.values()
         ]

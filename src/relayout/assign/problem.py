@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from relayout.layout.layout import LayoutClass
+
 CopyPrice: TypeAlias = int | tuple[tuple[int, ...], ...]
 """One price for every copy of a value, or a price by (stored order, wanted order)."""
 
@@ -44,6 +46,13 @@ class Value:
     name: str
     orders: tuple[str, ...]
     copy_price: CopyPrice = 1
+    layout_class: LayoutClass | None = field(default=None, compare=False)
+    """What kind of tensor it is, for strategies that go by kinds."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether no convolutional operator speaks of it."""
+        return self.layout_class in {LayoutClass.TENSOR, LayoutClass.NTENSOR}
 
     def price(self, stored: int, wanted: int) -> int:
         """What a copy from the stored order to the wanted one costs."""

@@ -21,7 +21,9 @@ class StrategyRecord:
 
     name: str
     inserted: int
-    """Transposes around the operators that run otherwise, before neighbouring ones cancel."""
+    """Transposes that it puts in, before neighbouring ones cancel; those given are gone by then."""
+    regions: int
+    """Parts of the graph inside which nothing is copied."""
     left: Figures
     cost: int
     """What is made least, as the strategy left it; comparable between strategies only."""
@@ -57,16 +59,16 @@ def comparison_text(record: ComparisonRecord) -> Iterator[RenderableType]:
 
 
 def comparison_table(record: ComparisonRecord) -> Table:
-    table = Table(box=box.SIMPLE_HEAD)
-    table.add_column("strategy")
-    for heading in ("inserted", "left", "bytes moved", "cost", "seconds"):
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    table.add_column("strategy", no_wrap=True)
+    for heading in ("inserted", "regions", "left", "moved", "cost", "seconds"):
         table.add_column(heading, justify="right")
     table.add_column("numbers")
     given = record.given
-    table.add_row("as given", "", str(given.transposes), bytes_text(given.bytes_moved))
+    table.add_row("as given", "", "", str(given.transposes), bytes_text(given.bytes_moved))
     for each in record.strategies:
         table.add_row(*_cells(each))
-    table.add_row("at least (proved)", "", "", "", str(record.bound))
+    table.add_row("proved least", "", "", "", "", str(record.bound))
     return table
 
 
@@ -74,9 +76,10 @@ def _cells(record: StrategyRecord) -> tuple[str, ...]:
     return (
         record.name,
         str(record.inserted),
+        str(record.regions),
         str(record.left.transposes),
         bytes_text(record.left.bytes_moved),
         str(record.cost),
         f"{record.seconds:.3f}",
-        record.numbers,
+        record.numbers if record.verdict else "-",
     )

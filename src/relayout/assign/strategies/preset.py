@@ -14,7 +14,10 @@ AGNOSTIC, AS_GIVEN, OTHERWISE = range(3)
 
 
 def solve_preset(problem: LayoutProblem) -> Assignment:
-    """Each region of agnostic operators runs as most of the demands at its border say."""
+    """Each region of agnostic operators runs as most of the demands at its border say.
+
+    Regions of tensors that are no features stay as given.
+    """
     return assigned(problem, _preset(problem, [demanded(o) for o in problem.operators]))
 
 
@@ -37,12 +40,22 @@ def solve_preset_plus(problem: LayoutProblem) -> Assignment:
 
 def _preset(problem: LayoutProblem, wishes: Sequence[int | None]) -> list[int]:
     choice = [wish or 0 for wish in wishes]
-    kinds = [AGNOSTIC if wish is None else None for wish in wishes]
+    kinds = [
+        AGNOSTIC if wish is None and not _is_plain(problem, index) else None
+        for index, wish in enumerate(wishes)
+    ]
     for region in regions(problem, kinds):
         ways = {index: cheapest(problem.operators[index]) for index in region}
         demands = list(_border(problem, ways, choice))
         _replace(choice, _elected(problem, choice, ways, demands))
     return choice
+
+
+def _is_plain(problem: LayoutProblem, index: int) -> bool:
+    """An operator is what it makes: what leaves the features behind is no longer one of them."""
+    operator = problem.operators[index]
+    touched = operator.results or operator.operands
+    return bool(touched) and problem.values[touched[0]].is_plain
 
 
 def _kinds(problem: LayoutProblem, wishes: Sequence[int | None]) -> list[int | None]:

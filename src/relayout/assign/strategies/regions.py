@@ -54,6 +54,23 @@ def regions(problem: LayoutProblem, kinds: Sequence[int | None]) -> list[Region]
     return [tuple(members) for members in grouped.values()]
 
 
+def count_regions(problem: LayoutProblem, choice: Sequence[int]) -> int:
+    """How many parts a graph falls into at its copies; its ends are in none of them."""
+    sets = UnionFind(len(problem.operators))
+    stored: dict[int, int] = {}
+    for operator, chosen in zip(problem.operators, choice, strict=True):
+        stored.update(zip(operator.results, operator.variants[chosen].writes, strict=True))
+    inner = [index for index, o in enumerate(problem.operators) if o.operands and o.results]
+    are_inner = set(inner)
+    for index in inner:
+        operator = problem.operators[index]
+        reads = zip(operator.operands, operator.variants[choice[index]].reads, strict=True)
+        for value, order in reads:
+            if stored[value] == order and problem.producers[value] in are_inner:
+                sets.join(problem.producers[value], index)
+    return len({sets.find(index) for index in inner})
+
+
 def spread(problem: LayoutProblem, ways: Ways, anchor: int, variant: int) -> dict[int, int]:
     """One variant per member of a region, each agreeing with those before it as far as it can."""
     chosen, orders = {anchor: variant}, dict[int, int]()

@@ -31,6 +31,9 @@ STRATEGIES: Mapping[str, Strategy] = {
 }
 """From the simplest to the one that proves its answer."""
 
+ISOLATING = ("naive", "auto-nhwc")
+"""Those that put Transposes around each operator and leave it to others to cancel them."""
+
 
 def strategy_of(name: str, budget_seconds: float = 10.0) -> Strategy:
     """The strategy of a name; only the exact one searches, and so has use for a budget."""

@@ -32,11 +32,14 @@ def reverse_colours(problem: LayoutProblem) -> Colours:
     The ends of the graph demand nothing here: they are where conversions may stand.
     """
     inner = [problem.operators[index] for index in walk_order(problem)]
-    return coloured_backwards([o for o in inner if o.operands and o.results], _Orders())
+    return coloured_backwards([o for o in inner if o.operands and o.results], _Orders(problem))
 
 
 class _Orders:
     """Orders as colours."""
+
+    def __init__(self, problem: LayoutProblem) -> None:
+        self.is_plain = [value.is_plain for value in problem.values]
 
     def results(self, operator: Operator) -> Sequence[int]:
         return operator.results
@@ -46,13 +49,17 @@ class _Orders:
         return () if wish is None else list(ports(operator, operator.variants[wish]))
 
     def before(self, operator: Operator, colours: Colours) -> Iterator[tuple[int, int]]:
-        """The operands whose order follows from the colours of the results."""
+        """The operands whose order follows from the colours of the results.
+
+        Where features become something else, or the other way round, nothing follows.
+        """
         results = {value: colours[value] for value in operator.results if value in colours}
-        if not results:
+        kinds = {self.is_plain[value] for value in results}
+        if len(kinds) != 1:
             return
         reads = [operator.variants[i].reads for i in best_fitting(operator, results)]
         for value, orders in zip(operator.operands, zip(*reads, strict=True), strict=True):
-            if len(set(orders)) == 1:
+            if len(set(orders)) == 1 and self.is_plain[value] in kinds:
                 yield value, orders[0]
 
     def elect(self, votes: Sequence[int]) -> int:
