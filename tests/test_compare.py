@@ -11,23 +11,14 @@ import pytest
 from rich.console import Console
 
 from relayout.api import optimize
-from relayout.assign.formulate import Terms
-from relayout.assign.layouts import ChooseLayouts
-from relayout.assign.strategies.registry import EXACT, STRATEGIES, strategy_of
+from relayout.assign.strategies.registry import EXACT, STRATEGIES
 from relayout.cli import STRATEGY_HELP, main
 from relayout.compare import compare_strategies
 from relayout.demo import network
 from relayout.errors import RelayoutError
-from relayout.graph.invariants import Interface
-from relayout.graph.load import load
-from relayout.graph.save import to_proto
-from relayout.pipeline import Checking, layouts
 from relayout.report.comparison import ComparisonRecord, StrategyRecord, comparison_text
 from relayout.report.records import Figures
-from relayout.targets.target import ONNX
-from tests.ops import law
 from tests.rewrite.rewriting import parse
-from tests.suites.random_graphs import random_graph
 
 TOLERANCE = 2e-5
 
@@ -113,26 +104,6 @@ def test_nothing_channels_last_goes_through_a_reshape_that_mixes_axes() -> None:
     record = compare_strategies(parse(MIXED), target="nhwc")
     assert [each.left.transposes for each in record.strategies] == [2] * len(STRATEGIES)
     assert all(each.verified for each in record.strategies), record
-
-
-@pytest.mark.parametrize("name", STRATEGIES)
-def test_whatever_a_strategy_chooses_random_graphs_give_the_same_numbers(name: str) -> None:
-    for seed in range(0, 60, 3):
-        graph = random_graph(seed)
-        result = written(graph.model, name)
-        onnx.checker.check_model(result, full_check=True)
-        pairs = zip(graph.exact.items(), graph.run(graph.model), graph.run(result), strict=True)
-        for (output, exact), wanted, found in pairs:
-            law.compare(f"{seed}: {output}", wanted, found, 0.0 if exact else TOLERANCE)
-
-
-def written(model: onnx.ModelProto, name: str) -> onnx.ModelProto:
-    """A model in the orders that a strategy chose, even where that is no better."""
-    loaded = load(model)
-    assert loaded.frozen is None
-    choose = ChooseLayouts(Terms(), strategy_of(name), writes_worse=True)
-    layouts(ONNX, choose).run(loaded.ir, [Checking(Interface.of(loaded.ir))])
-    return to_proto(loaded)
 
 
 def test_only_the_exact_strategy_has_a_certificate() -> None:
