@@ -18,6 +18,7 @@ from relayout.rewrite.block_moves import FindBlockMove, TakeInBlockMove
 from relayout.rewrite.chains import CanonicalChain
 from relayout.rewrite.constants import FoldConstants
 from relayout.rewrite.dead import remove_dead
+from relayout.rewrite.kernel_weights import store_weights
 from relayout.rewrite.matmul import FoldIntoGemm, FoldIntoMatMul
 from relayout.rewrite.shapes import LearnShape
 from relayout.rewrite.splits import GroupTransposedLegs
@@ -102,7 +103,8 @@ def local_rules(target: Target) -> Pipeline:
 
     Products are left as they are: the choice of layouts knows more ways to write them.
     """
-    return Pipeline((*_with_shapes(_rules(simplifying)).steps, *_attentions(target)))
+    store = Pass("store weights", lambda model: store_weights(model, target))
+    return Pipeline((store, *_with_shapes(_rules(simplifying)).steps, *_attentions(target)))
 
 
 def learn_shapes(model: ir.Model) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from onnx import helper, numpy_helper
 from relayout.api import Result, count, optimize
 from relayout.cli import main
 from relayout.errors import RelayoutError
-from relayout.targets.channels_last import KERNELS, OPERATORS
+from relayout.targets.channels_last import KERNELS, OPERATORS, WEIGHTS
 from tests.ops import law
 from tests.samples import convolution, movement, normalization, pooling
 from tests.samples.sample import Array, Sample, small
@@ -31,6 +32,7 @@ RANKS = {operator.op_type: operator.ranks for operator in OPERATORS}
 NO_KERNEL = ("axes", "output_shape", "training_mode")
 """Attributes that no kernel has a value for."""
 
+TARGET_OF = {"HWIO": "nhwc", "HWOI": "nhwc-hwoi", "OHWI": "nhwc-ohwi"}
 RUNTIMES = ("reference", "ort")
 IMAGE = (2, 3, 16, 16)
 
@@ -247,6 +249,24 @@ def test_weights_in_the_order_that_the_target_names(
     np.testing.assert_array_equal(numpy_helper.to_array(weight), small(*shape).transpose(order))
     _equal(given, model, IMAGE)
     assert _operators(_converted(model, "onnx").model) == _operators(given)
+
+
+@pytest.mark.parametrize(("before", "after"), list(permutations(WEIGHTS, 2)))
+def test_weights_go_from_one_order_straight_to_another(before: str, after: str) -> None:
+    """Nothing but the weights is turned, and those at compile time."""
+    given = _residual()
+    there = _converted(given, TARGET_OF[before]).model
+    other = _converted(there, TARGET_OF[after]).model
+    wanted = _converted(given, TARGET_OF[after]).model
+    assert _operators(other) == _operators(wanted)
+    assert [list(t.dims) for t in other.graph.initializer if len(t.dims) == 4] == [
+        list(t.dims) for t in wanted.graph.initializer if len(t.dims) == 4
+    ]
+    assert {function.name for function in other.functions} == {
+        function.name for function in wanted.functions
+    }
+    onnx.checker.check_model(other, full_check=True)
+    _equal(given, other, IMAGE)
 
 
 def _has_kernel(sample: Sample) -> bool:

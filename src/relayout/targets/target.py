@@ -9,11 +9,11 @@ import onnx_ir as ir
 
 from relayout.errors import RelayoutError
 from relayout.graph.read import NodeView
-from relayout.graph.region import regions_of
+from relayout.graph.region import KERNEL_DOMAIN, regions_of
 from relayout.ops.registry import key_of, rule_of
 from relayout.ops.rule import OpRule, barrier
 from relayout.targets import nhwc, ort
-from relayout.targets.channels_last import HWOI, OHWI
+from relayout.targets.channels_last import HWIO, HWOI, KERNELS, OHWI, Kernel
 from relayout.targets.gate import Gate
 
 KEPT = "it stays as it is, as asked"
@@ -30,6 +30,8 @@ class Target:
     """Whether it has `com.microsoft.MultiHeadAttention`."""
     rules: Mapping[tuple[str, str], OpRule] = field(default_factory=dict)
     """By domain and operator, the rules that differ from those of standard ONNX."""
+    weights: str | None = None
+    """The order in which its channels-last kernels have their weights, if it has such kernels."""
     gate: Gate = field(default_factory=Gate)
     """The nodes that stay as they are given."""
 
@@ -41,7 +43,19 @@ class Target:
 
     def lacking(self, model: ir.Model) -> int:
         """How many nodes of a model run in an order that the target has no kernel for."""
-        return sum(self.rule_of(view).wanted(view) is not None for view in _views(model))
+        return sum(
+            self.rule_of(view).wanted(view) is not None
+            or self.kernel_stored_otherwise(view.node) is not None
+            for view in _views(model)
+        )
+
+    def kernel_stored_otherwise(self, node: ir.Node) -> Kernel | None:
+        """The kernel of a node, if it has its weights in another order than the target."""
+        kernel = KERNELS.get(node.op_type) if node.domain == KERNEL_DOMAIN else None
+        if kernel is None or self.weights is None or kernel.operator.weight is None:
+            return None
+        is_whole = len(node.inputs) == len(kernel.slots) and None not in node.inputs
+        return kernel if is_whole and kernel.weights != self.weights else None
 
     def check_gate(self, model: ir.Model) -> None:
         """Refuse a gate that names nodes which the model does not have."""
@@ -58,11 +72,11 @@ ONNX = Target("onnx", rules=nhwc.WAY_BACK)
 ORT = Target("ort", fused_matmul=True, fused_attention=True, rules=ort.RULES | nhwc.WAY_BACK)
 """ONNX Runtime on a CPU."""
 
-NHWC = Target("nhwc", rules=nhwc.rules())
+NHWC = Target("nhwc", rules=nhwc.rules(), weights=HWIO)
 """A runtime or compiler whose kernels read channels last, and their weights as HWIO."""
 
-NHWC_HWOI = Target("nhwc-hwoi", rules=nhwc.rules(HWOI))
-NHWC_OHWI = Target("nhwc-ohwi", rules=nhwc.rules(OHWI))
+NHWC_HWOI = Target("nhwc-hwoi", rules=nhwc.rules(HWOI), weights=HWOI)
+NHWC_OHWI = Target("nhwc-ohwi", rules=nhwc.rules(OHWI), weights=OHWI)
 
 TARGETS = {target.name: target for target in (ONNX, ORT, NHWC, NHWC_HWOI, NHWC_OHWI)}
 
