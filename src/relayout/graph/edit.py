@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import onnx_ir as ir
 
+from relayout.graph.foreign import COMPUTES_ONLY
 from relayout.graph.names import Names
 from relayout.graph.read import constant_of, is_standard
 from relayout.graph.region import KERNEL_DOMAIN, Region, bodies_of
@@ -20,10 +21,6 @@ from relayout.layout.transport import Array, AttributeValue, Transport
 
 ORIGIN_KEY = "relayout.origin"
 """The metadata of a new node that names the nodes it stands for."""
-
-
-COMPUTES_ONLY = frozenset({("com.microsoft", "FusedMatMul")})
-"""Operators of foreign domains that are known to do nothing but compute."""
 
 AXES_ARE_OPERANDS = 13
 """The opset version from which Squeeze and Unsqueeze take their axes as an operand."""

@@ -12,7 +12,7 @@ from relayout.graph.read import NodeView
 from relayout.graph.region import KERNEL_DOMAIN, regions_of
 from relayout.ops.registry import key_of, rule_of
 from relayout.ops.rule import OpRule, barrier
-from relayout.targets import nhwc, ort
+from relayout.targets import nhwc, ort, ort_quantised
 from relayout.targets.channels_last import HWIO, HWOI, KERNELS, OHWI, Kernel
 from relayout.targets.gate import Gate
 
@@ -69,7 +69,12 @@ def _views(model: ir.Model) -> Iterator[NodeView]:
 ONNX = Target("onnx", rules=nhwc.WAY_BACK)
 """Any runtime: standard operators only."""
 
-ORT = Target("ort", fused_matmul=True, fused_attention=True, rules=ort.RULES | nhwc.WAY_BACK)
+ORT = Target(
+    "ort",
+    fused_matmul=True,
+    fused_attention=True,
+    rules=ort.RULES | ort_quantised.RULES | nhwc.WAY_BACK,
+)
 """ONNX Runtime on a CPU."""
 
 NHWC = Target("nhwc", rules=nhwc.rules(), weights=HWIO)

@@ -1,0 +1,119 @@
+"""Operators on bytes that ONNX Runtime runs channels last, and those that pass such tensors on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import onnx_ir as ir
+
+from relayout.graph.read import NodeView
+from relayout.layout.permutation import Permutation
+from relayout.layout.transport import AttributeValue, Changes, Refusal, Transport
+from relayout.ops.axis import moved_axis
+from relayout.ops.registry import RULES as STANDARD
+from relayout.ops.rule import OpRule, lead_only
+
+CONTRIB_DOMAIN = "com.microsoft"
+CHANNELS_LAST = "channels_last"
+BYTES = frozenset((ir.DataType.UINT8, ir.DataType.INT8))
+RANKS = (3, 4, 5)
+
+
+def last_of(rank: int) -> Permutation:
+    return Permutation((0, *range(2, rank), 1))
+
+
+def _or_last(op_type: str, last: str, marked: bool) -> OpRule:
+    """A standard operator that has a form channels last, named so or marked by an attribute.
+
+    Its weight stays as it is.
+    """
+    standard = STANDARD["", op_type]
+    mark: dict[str, AttributeValue] = {CHANNELS_LAST: 1} if marked else {}
+
+    def transport(view: NodeView, order: Permutation) -> Transport | Refusal:
+        is_last = order.rank in RANKS and order == last_of(order.rank)
+        if not is_last or view.dtype(0) not in BYTES or view.results != 1:
+            return standard.transport(view, order)
+        return lead_only(view, order, Changes(mark, op_type=last, domain=CONTRIB_DOMAIN))
+
+    return replace(standard, transport=transport)
+
+
+def _back(op_type: str, first: str) -> OpRule:
+    """The form channels last of a standard operator, which is its name without the mark."""
+
+    def transport(view: NodeView, order: Permutation) -> Transport | Refusal:
+        is_first = order.rank in RANKS and order == last_of(order.rank).inverse()
+        is_last = view.integer(CHANNELS_LAST, op_type != first)
+        if not is_first or not is_last:
+            return Refusal(f"{view.op_type} has its channels along one axis")
+        return lead_only(view, order, Changes({CHANNELS_LAST: None}, op_type=first, domain=""))
+
+    return OpRule((op_type,), transport, domain=CONTRIB_DOMAIN)
+
+
+def _marked(view: NodeView, order: Permutation) -> Transport | Refusal:
+    """An operator of the runtime's own that runs channels first or last as an attribute says."""
+    is_last = view.integer(CHANNELS_LAST, 0)
+    if order.rank not in RANKS:
+        return Refusal(f"{view.op_type} runs along one to three axes")
+    last = last_of(order.rank)
+    if order != (last.inverse() if is_last else last):
+        return Refusal(f"{view.op_type} has its channels along the first axis or the last")
+    return lead_only(view, order, Changes({CHANNELS_LAST: 1 - is_last}))
+
+
+def _pair(view: NodeView, order: Permutation) -> Transport | Refusal:
+    """Two tensors, each followed by its scale and zero point."""
+    if view.rank(3) != order.rank:
+        return Refusal(f"{view.op_type} has operands of different numbers of axes")
+    stored = {0, 3}
+    inputs = tuple(order if index in stored else None for index in range(view.arity))
+    return Transport(inputs, (order,))
+
+
+FIRST_PART = 2
+"""A concatenation begins with the scale and the zero point of its result."""
+
+
+def _parts(view: NodeView, order: Permutation) -> Transport | Refusal:
+    """Any number of tensors, each followed by its scale and zero point."""
+    parts = range(FIRST_PART, view.arity, 3)
+    if any(view.rank(part) != order.rank for part in parts):
+        return Refusal(f"{view.op_type} has operands of an unknown number of axes")
+    inputs = tuple(order if index in parts else None for index in range(view.arity))
+    return Transport(inputs, (order,), moved_axis(view, order, 0))
+
+
+def _parts_for(view: NodeView, result: Permutation) -> Permutation | Refusal:
+    if view.rank(FIRST_PART) != result.rank:
+        return Refusal(f"{view.op_type} changes the number of axes")
+    return result
+
+
+def _first_part(_view: NodeView) -> int:
+    return FIRST_PART
+
+
+_own = partial(OpRule, domain=CONTRIB_DOMAIN)
+
+RULES: dict[tuple[str, str], OpRule] = {
+    ("", "QLinearConv"): _or_last("QLinearConv", "QLinearConv", marked=True),
+    ("", "MaxPool"): _or_last("MaxPool", "NhwcMaxPool", marked=False),
+    **{
+        (CONTRIB_DOMAIN, rule.op_types[0]): rule
+        for rule in (
+            _back("QLinearConv", "QLinearConv"),
+            _back("NhwcMaxPool", "MaxPool"),
+            _own(("QLinearAveragePool",), _marked),
+            _own(("QLinearGlobalAveragePool",), _marked),
+            _own(("QLinearAdd",), _pair),
+            _own(("QLinearMul",), _pair),
+            _own(("QLinearSigmoid",), lead_only),
+            _own(("QLinearLeakyRelu",), lead_only),
+            _own(("QLinearConcat",), _parts, _parts_for, _first_part),
+        )
+    },
+}
