@@ -5,9 +5,8 @@ from __future__ import annotations
 COMPUTES_ONLY = frozenset(
     ("com.microsoft", op_type)
     for op_type in (
-        *("FusedMatMul", "NhwcMaxPool", "QLinearAdd", "QLinearAveragePool", "QLinearConcat"),
-        *("QLinearConv", "QLinearGlobalAveragePool", "QLinearLeakyRelu", "QLinearMul"),
-        "QLinearSigmoid",
+        *("FusedMatMul", "NhwcMaxPool"),
+        *("QLinearAveragePool", "QLinearConv", "QLinearGlobalAveragePool"),
     )
 )
 """Operators of foreign domains that are known to do nothing but compute."""

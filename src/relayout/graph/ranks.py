@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import TypeAlias
 
@@ -41,17 +41,10 @@ def _like_operands(
 ) -> Iterator[onnx.ValueInfoProto]:
     """The results of operators that keep the shape of their operand, which onnx does not tell."""
     for node in graph.node:
-        operands = _SHAPE_KEEPING.get((node.domain, node.op_type))
-        if operands is None or _has_rank(types, node.output[0]):
+        if node.domain or node.op_type not in _SHAPE_KEEPING or _has_rank(types, node.output[0]):
             continue
-        declared = [types.get(name) for i, name in enumerate(node.input) if i in operands]
-        first = declared[0]
-        if first is not None and first.tensor_type.HasField("shape") and _are_equal(declared):
-            yield onnx.helper.make_value_info(node.output[0], first)
-
-
-def _are_equal(declared: Sequence[onnx.TypeProto | None]) -> bool:
-    return all(each == declared[0] for each in declared)
+        if _has_rank(types, node.input[0]):
+            yield onnx.helper.make_value_info(node.output[0], types[node.input[0]])
 
 
 def _last_values(
@@ -93,14 +86,7 @@ def _dims_of(declared: onnx.TypeProto | None) -> Entries | None:
     return [dim.dim_value if dim.HasField("dim_value") else None for dim in dims]
 
 
-_SHAPE_KEEPING = {
-    ("", "GroupNormalization"): (0,),
-    ("com.microsoft", "QLinearAdd"): (0, 3),
-    ("com.microsoft", "QLinearLeakyRelu"): (0,),
-    ("com.microsoft", "QLinearMul"): (0, 3),
-    ("com.microsoft", "QLinearSigmoid"): (0,),
-}
-"""Operators whose result has the shape of these operands, if that is one shape."""
+_SHAPE_KEEPING = {"GroupNormalization"}
 _TARGET_OPERAND = {"Reshape": 1, "ConstantOfShape": 0}
 
 

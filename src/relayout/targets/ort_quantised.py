@@ -1,16 +1,14 @@
-"""Operators on bytes that ONNX Runtime runs channels last, and those that pass such tensors on."""
+"""Operators on bytes that ONNX Runtime runs channels last."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 import onnx_ir as ir
 
 from relayout.graph.read import NodeView
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import AttributeValue, Changes, Refusal, Transport
-from relayout.ops.axis import moved_axis
 from relayout.ops.registry import RULES as STANDARD
 from relayout.ops.rule import OpRule, lead_only
 
@@ -65,40 +63,6 @@ def _marked(view: NodeView, order: Permutation) -> Transport | Refusal:
     return lead_only(view, order, Changes({CHANNELS_LAST: 1 - is_last}))
 
 
-def _pair(view: NodeView, order: Permutation) -> Transport | Refusal:
-    """Two tensors, each followed by its scale and zero point."""
-    if view.rank(3) != order.rank:
-        return Refusal(f"{view.op_type} has operands of different numbers of axes")
-    stored = {0, 3}
-    inputs = tuple(order if index in stored else None for index in range(view.arity))
-    return Transport(inputs, (order,))
-
-
-FIRST_PART = 2
-"""A concatenation begins with the scale and the zero point of its result."""
-
-
-def _parts(view: NodeView, order: Permutation) -> Transport | Refusal:
-    """Any number of tensors, each followed by its scale and zero point."""
-    parts = range(FIRST_PART, view.arity, 3)
-    if any(view.rank(part) != order.rank for part in parts):
-        return Refusal(f"{view.op_type} has operands of an unknown number of axes")
-    inputs = tuple(order if index in parts else None for index in range(view.arity))
-    return Transport(inputs, (order,), moved_axis(view, order, 0))
-
-
-def _parts_for(view: NodeView, result: Permutation) -> Permutation | Refusal:
-    if view.rank(FIRST_PART) != result.rank:
-        return Refusal(f"{view.op_type} changes the number of axes")
-    return result
-
-
-def _first_part(_view: NodeView) -> int:
-    return FIRST_PART
-
-
-_own = partial(OpRule, domain=CONTRIB_DOMAIN)
-
 RULES: dict[tuple[str, str], OpRule] = {
     ("", "QLinearConv"): _or_last("QLinearConv", "QLinearConv", marked=True),
     ("", "MaxPool"): _or_last("MaxPool", "NhwcMaxPool", marked=False),
@@ -107,13 +71,8 @@ RULES: dict[tuple[str, str], OpRule] = {
         for rule in (
             _back("QLinearConv", "QLinearConv"),
             _back("NhwcMaxPool", "MaxPool"),
-            _own(("QLinearAveragePool",), _marked),
-            _own(("QLinearGlobalAveragePool",), _marked),
-            _own(("QLinearAdd",), _pair),
-            _own(("QLinearMul",), _pair),
-            _own(("QLinearSigmoid",), lead_only),
-            _own(("QLinearLeakyRelu",), lead_only),
-            _own(("QLinearConcat",), _parts, _parts_for, _first_part),
+            OpRule(("QLinearAveragePool",), _marked, domain=CONTRIB_DOMAIN),
+            OpRule(("QLinearGlobalAveragePool",), _marked, domain=CONTRIB_DOMAIN),
         )
     },
 }
