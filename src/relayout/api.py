@@ -65,8 +65,8 @@ class Result:
     """None where there was nothing to compare, or nobody asked."""
     output: Path | None = None
     """Where the model was written."""
-    gained: int = 0
-    """How many more operators run in the form that the target has kernels for."""
+    lacking: tuple[int, int] = (0, 0)
+    """Nodes in an order that the target has no kernel for, before and after."""
     by_factors: bool = False
     """Whether operators were let work on the factors of merged axes before the choice."""
 
@@ -77,7 +77,7 @@ class Result:
             self.after.transposes > self.before.transposes
             or self.after.bytes_moved > self.before.bytes_moved
         )
-        return grew and not self.gained
+        return grew and self.lacking[1] == self.lacking[0]
 
     @property
     def accepted(self) -> bool:
@@ -124,7 +124,7 @@ class Result:
             return ()
         if not self.changed and measure(self.loaded.ir, dims) != self.before:
             return ()
-        return transpose_records(self.loaded.ir, dims)
+        return transpose_records(self.loaded.ir, dims, target=self.choose.terms.target)
 
     def record(self) -> RunRecord:
         """What there is to tell."""
@@ -147,6 +147,7 @@ class Result:
             verified=not self.changed or (self.verdict is not None and self.verdict.equal),
             optimal=self.choose.optimal,
             seconds=dict(self.seconds),
+            lacking=self.lacking,
         )
 
 
@@ -325,8 +326,9 @@ def _better_by_factors(
     if not result.after.transposes:
         return result
     other = _improved(opened(), ChooseLayouts(terms, strategy), by_factors=True)
-    wins = other.after.better_than(result.after, terms.objective) and not other.trades
-    return other if other.choose.decisions and wins else result
+    if not other.choose.decisions or other.trades or other.lacking[1] > result.lacking[1]:
+        return result
+    return other if other.after.better_than(result.after, terms.objective) else result
 
 
 def _improved(loaded: LoadedModel, choose: ChooseLayouts, *, by_factors: bool = False) -> Result:
@@ -344,18 +346,13 @@ def _improved(loaded: LoadedModel, choose: ChooseLayouts, *, by_factors: bool = 
     timing = Timing()
     outcomes = pipeline.run(loaded.ir, [Checking(Interface.of(loaded.ir)), timing])
     after = measure(loaded.ir, choose.terms.dims)
-    gained = lacking - choose.terms.target.lacking(loaded.ir)
-    changed = gained > 0 or (not gained and after.better_than(before, choose.terms.objective))
-    last = after if changed else before
+    still = choose.terms.target.lacking(loaded.ir)
+    is_better = after.better_than(before, choose.terms.objective)
+    changed = still < lacking or (still == lacking and is_better)
     return Result(
-        loaded,
-        choose,
-        before,
-        last,
-        tuple(outcomes),
-        changed,
+        *(loaded, choose, before, after if changed else before, tuple(outcomes), changed),
         timing.seconds,
-        gained=gained,
+        lacking=(lacking, still if changed else lacking),
         by_factors=by_factors,
     )
 

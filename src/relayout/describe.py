@@ -11,12 +11,13 @@ from relayout.assign.explain import explanations
 from relayout.graph.measure import NOMINAL_LENGTH, Measure, bytes_of, measure, moving_transposes
 from relayout.graph.model import LoadedModel
 from relayout.graph.read import Shape, constant_of, perm_of, shape_of
-from relayout.graph.region import regions_of
+from relayout.graph.region import KERNEL_DOMAIN, regions_of
 from relayout.graph.source_line import source_line
 from relayout.infer.colours import Look, infer_colours, views_of
 from relayout.report.explanation import Explanation
 from relayout.report.layouts import ConflictRecord, LayoutsRecord, TensorRecord
 from relayout.report.records import Assumed, Figures, ModelRecord, PortRecord, TransposeRecord
+from relayout.targets.target import NHWC, ONNX, Target
 
 EXPLAIN_SECONDS = 2.0
 """How long `inspect` looks for a better choice of layouts, per graph."""
@@ -35,7 +36,7 @@ def model_record(loaded: LoadedModel, dims: Mapping[str, int]) -> ModelRecord:
         outputs=_ports(model.graph.outputs),
         figures=figures(measure(model, dims)),
         operators=dict(sorted(operators.items())),
-        transposes=transpose_records(model, dims, EXPLAIN_SECONDS),
+        transposes=transpose_records(model, dims, EXPLAIN_SECONDS, _written_for(model)),
         assumed=assumed(loaded, dims),
         notices=tuple(loaded.notices),
     )
@@ -67,15 +68,24 @@ def layouts_record(loaded: LoadedModel, look: Look) -> LayoutsRecord:
     )
 
 
+def _written_for(model: ir.Model) -> Target:
+    """A model with kernels that run channels last is for a runtime that has them."""
+    nodes = (node for region in regions_of(model) for node in region.graph)
+    return NHWC if any(node.domain == KERNEL_DOMAIN for node in nodes) else ONNX
+
+
 def figures(measured: Measure) -> Figures:
     return Figures(measured.transposes, measured.bytes_moved, measured.nodes)
 
 
 def transpose_records(
-    model: ir.Model, dims: Mapping[str, int], budget_seconds: float | None = None
+    model: ir.Model,
+    dims: Mapping[str, int],
+    budget_seconds: float | None = None,
+    target: Target = ONNX,
 ) -> tuple[TransposeRecord, ...]:
     """Every Transpose that moves data; with a budget it is also told which ones are avoidable."""
-    explained = explanations(model, dims, budget_seconds)
+    explained = explanations(model, dims, budget_seconds, target)
     return tuple(_transpose_record(node, why, dims) for node, why in explained.items())
 
 

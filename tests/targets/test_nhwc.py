@@ -221,6 +221,15 @@ def test_a_model_without_kernels_is_left_alone() -> None:
     assert result.model == given
 
 
+def test_what_it_is_good_for_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """More Transposes than before are no loss where kernels were missing."""
+    onnx.save(_residual(), tmp_path / "given.onnx")
+    assert main(["optimize", str(tmp_path / "given.onnx"), "--target", "nhwc"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.split() == ["without", "a", "kernel", "6", "0"] for line in lines)
+    assert lines[-1].startswith("6 -> 0 nodes without a kernel, 0 -> 1 Transpose; equal")
+
+
 def test_the_command_line(tmp_path: Path) -> None:
     source, last, back = (tmp_path / f"{name}.onnx" for name in ("given", "last", "back"))
     onnx.save(_residual(), source)

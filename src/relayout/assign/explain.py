@@ -30,6 +30,7 @@ from relayout.report.explanation import (
     Demands,
     Explanation,
 )
+from relayout.targets.target import ONNX, Target
 
 NAMED = 3
 """How many demands of a side are named."""
@@ -47,7 +48,10 @@ class Request(NamedTuple):
 
 
 def explanations(
-    model: ir.Model, dims: Mapping[str, int], budget_seconds: float | None = None
+    model: ir.Model,
+    dims: Mapping[str, int],
+    budget_seconds: float | None = None,
+    target: Target = ONNX,
 ) -> dict[ir.Node, Explanation]:
     """An explanation of every Transpose that moves data at run time.
 
@@ -59,7 +63,7 @@ def explanations(
         nodes = [node for graph in part.regions for node in graph if node in moving]
         if not nodes:
             continue
-        formulation = formulate(part, Terms(dims=dims))
+        formulation = formulate(part, Terms(target=target, dims=dims))
         explaining = _Explaining(formulation, _kept(formulation, budget_seconds))
         found.update((node, explaining.of(node)) for node in nodes)
     return found

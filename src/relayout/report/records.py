@@ -86,6 +86,8 @@ class RunRecord:
     optimal: bool
     """Whether the choice of layouts is proved to cost least."""
     seconds: dict[str, float]
+    lacking: tuple[int, int] = (0, 0)
+    """Nodes in an order that the target has no kernel for, before and after."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

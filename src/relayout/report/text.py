@@ -67,7 +67,7 @@ def model_text(record: ModelRecord, *, every: bool = False) -> Iterator[Renderab
 
 
 def run_text(record: RunRecord, *, every: bool = False) -> Iterator[RenderableType]:
-    yield figures_table(record.before, record.after)
+    yield figures_table(record.before, record.after, record.lacking)
     if record.applied:
         yield applied_table(record.applied)
     if record.left:
@@ -82,10 +82,12 @@ def verdict_line(record: RunRecord) -> str:
     if not record.changed:
         return f"nothing to improve: the model is as it was{where}"
     before, after = record.before.transposes, record.after.transposes
-    return f"{before} -> {plural(after, 'Transpose')}; {record.verdict}{where}"
+    lacking, still = record.lacking
+    kernels = f"{lacking} -> {plural(still, 'node')} without a kernel, " if lacking else ""
+    return f"{kernels}{before} -> {plural(after, 'Transpose')}; {record.verdict}{where}"
 
 
-def figures_table(before: Figures, after: Figures) -> Table:
+def figures_table(before: Figures, after: Figures, lacking: tuple[int, int] = (0, 0)) -> Table:
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("")
     table.add_column("before", justify="right")
@@ -93,6 +95,8 @@ def figures_table(before: Figures, after: Figures) -> Table:
     table.add_row("Transposes", str(before.transposes), str(after.transposes))
     table.add_row("bytes moved", bytes_text(before.bytes_moved), bytes_text(after.bytes_moved))
     table.add_row("nodes", str(before.nodes), str(after.nodes))
+    if any(lacking):
+        table.add_row("without a kernel", *map(str, lacking))
     return table
 
 
