@@ -14,6 +14,7 @@ from relayout.cli import main
 from relayout.errors import RelayoutError
 from relayout.report.layouts import LayoutsRecord
 from tests.rewrite.rewriting import parse
+from tests.suites.random_graphs import random_graph
 
 WEIGHT = "float[4,4,1,1] w"
 CHAIN = f"""chain (float[2,4,6,5] x, {WEIGHT}, float[3,7] m) => (float[2,40,7] y)
@@ -219,6 +220,19 @@ def test_a_long_chain_takes_no_deep_stack_and_gives_the_same_twice() -> None:
     record = relayout.infer_layouts(model)
     assert {tensor.layout for tensor in record.tensors} == {"NCHW"}
     assert record == relayout.infer_layouts(model)
+
+
+@pytest.mark.parametrize("look", ["before", "after", "nearest"])
+def test_every_tensor_of_random_graphs_has_a_layout_of_its_rank(look: str) -> None:
+    for seed in range(0, 60, 2):
+        model = random_graph(seed).model
+        record = relayout.infer_layouts(model, look=look)
+        named = {name for node in model.graph.node for name in (*node.input, *node.output) if name}
+        assert {tensor.name for tensor in record.tensors} == named
+        for tensor in record.tensors:
+            is_named = tensor.layout_class in {"Feature", "Weight"}
+            assert is_named == (tensor.layout != tensor.layout_class)
+            assert not is_named or tensor.shape.count(",") + 1 == len(tensor.layout)
 
 
 def test_an_unknown_way_to_look_is_refused() -> None:

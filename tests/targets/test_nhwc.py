@@ -214,6 +214,31 @@ def test_a_quantised_weight_is_stored_in_its_order() -> None:
     _equal(_model(nodes, weights), model, IMAGE)
 
 
+def test_a_quantised_weight_with_an_axis_of_length_one_goes_there_and_back() -> None:
+    """It is stored just as the kernel reads it, so that nothing stands in between."""
+    nodes = [
+        helper.make_node("DequantizeLinear", ["q", "scale"], ["w"]),
+        helper.make_node("Conv", ["x", "w"], ["y"], group=3),
+    ]
+    weights: dict[str, Array] = {
+        "q": np.arange(27, dtype=np.int8).reshape(3, 1, 3, 3),
+        "scale": np.asarray(0.1, np.float32),
+    }
+    there = _converted(_model(nodes, weights)).model
+    kinds = Counter(node.op_type for node in there.graph.node)
+    assert kinds == {"Transpose": 2, "DequantizeLinear": 1, "Conv2d": 1}
+    assert _operators(_converted(there, "onnx").model) == _operators(_model(nodes, weights))
+
+
+def test_a_kernel_is_worth_the_copy_of_a_large_weight() -> None:
+    """The weight of a caller is larger than both images, and is turned all the same."""
+    given = _model([helper.make_node("Conv", ["x", "w"], ["y"])], {}, (1, 64, 3, 3))
+    shape = (256, 64, 3, 3)
+    given.graph.input.append(helper.make_tensor_value_info("w", onnx.TensorProto.FLOAT, shape))
+    model = _converted(onnx.shape_inference.infer_shapes(given)).model
+    assert _operators(model)["relayout", "Conv2d"] == 1
+
+
 def test_a_model_without_kernels_is_left_alone() -> None:
     given = _model([helper.make_node("Relu", ["x"], ["y"])], {})
     result = optimize(given, target="nhwc")

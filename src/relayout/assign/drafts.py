@@ -107,13 +107,15 @@ class NodeDraft(Draft):
         return wanted is not None and transport.inputs[self.ways.lead] != wanted
 
     def extra_bytes(self, transport: Transport, dims: Mapping[str, int]) -> int:
-        """Without a kernel the target would copy operand and result; it counts as twice that."""
+        """Without a kernel the target would copy operands and result; it counts as twice that."""
         passes, is_lacking = transport.changes.extra_passes, self.lacks_kernel(transport)
-        lead = self.node.inputs[self.ways.lead] if passes or is_lacking else None
-        if lead is None:
-            return 0
-        read, written = bytes_of(lead, dims), bytes_of(self.node.outputs[0], dims)
-        return passes * 2 * read + (2 * 2 * (read + written) if is_lacking else 0)
+        lead = self.node.inputs[self.ways.lead] if passes else None
+        extra = 0 if lead is None else passes * 2 * bytes_of(lead, dims)
+        if not is_lacking:
+            return extra
+        read = [self.node.inputs[index] for index in self.ways.reads]
+        touched = [value for value in (*read, self.node.outputs[0]) if value is not None]
+        return extra + 2 * 2 * sum(bytes_of(value, dims) for value in touched)
 
 
 @dataclass(slots=True)

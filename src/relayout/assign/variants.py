@@ -48,11 +48,12 @@ class NodeVariants:
     def leads_to_try(self, slot: int, *, is_result: bool, seen: Permutation) -> list[Permutation]:
         """Orders of the lead operand that may fit when an operand or result is seen in `seen`.
 
-        Axes of length 1 may stand anywhere, so they are left where the node has them.
+        Axes of length 1 may stand anywhere, so they are left where the node has them, unless it
+        reads constants only, which can be stored just as wanted.
         """
         values = self.node.outputs if is_result else self.node.inputs
         shape = shape_of(values[slot])
-        seen = seen if shape is None else seen.settled(shape)
+        seen = seen if shape is None or not self.reads else seen.settled(shape)
         if is_result and slot == 0:
             pulled = self.rule.pull(self.view, seen)
             return [] if isinstance(pulled, Refusal) else [pulled]
