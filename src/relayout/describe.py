@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import onnx_ir as ir
 
 from relayout.assign.explain import explanations
 from relayout.graph.measure import NOMINAL_LENGTH, Measure, bytes_of, measure, moving_transposes
 from relayout.graph.model import LoadedModel
-from relayout.graph.read import Shape, constant_of, perm_of, shape_of
+from relayout.graph.read import Dim, Shape, constant_of, perm_of, shape_of
 from relayout.graph.region import KERNEL_DOMAIN, regions_of
 from relayout.graph.source_line import source_line
 from relayout.infer.colours import Look, infer_colours, views_of
+from relayout.layout.blocks import is_invented, size_of, sizes_of
 from relayout.report.explanation import Explanation
 from relayout.report.layouts import ConflictRecord, LayoutsRecord, TensorRecord
 from relayout.report.records import Assumed, Figures, ModelRecord, PortRecord, TransposeRecord
@@ -95,7 +96,10 @@ def assumed(loaded: LoadedModel, dims: Mapping[str, int]) -> Assumed:
         return Assumed()
     shapes = [shape_of(node.outputs[0]) or () for _, node in moving_transposes(loaded.ir)]
     unknown = dict.fromkeys(
-        length for shape in shapes for length in shape if not isinstance(length, int)
+        name if kind == "named" else None
+        for shape in shapes
+        for size in sizes_of(shape, "axis")
+        for kind, name in size.symbols
     )
     given = {length for value in loaded.ir.graph.inputs for length in shape_of(value) or ()}
     told = [name for name in unknown if name is not None and name in dims]
@@ -103,10 +107,21 @@ def assumed(loaded: LoadedModel, dims: Mapping[str, int]) -> Assumed:
     return Assumed(names, len(unknown) - len(told) - len(names), NOMINAL_LENGTH)
 
 
-def shape_text(shape: Shape | None) -> str:
-    if shape is None:
-        return "?"
-    return "[" + ",".join("?" if length is None else str(length) for length in shape) + "]"
+def shape_text(shape: Shape | None, text: Callable[[Dim], str]) -> str:
+    return "?" if shape is None else "[" + ",".join(map(text, shape)) + "]"
+
+
+def _as_declared(length: Dim) -> str:
+    return "?" if length is None else str(length)
+
+
+def _as_known(length: Dim) -> str:
+    """A number, a product of names of the model, a question mark for what has no name."""
+    if not isinstance(length, str):
+        return _as_declared(length)
+    size = size_of(length)
+    names = ["?" if is_invented(name) else name for _, name in size.symbols]
+    return "·".join([str(size.number), *names] if size.number != 1 else names)
 
 
 def _transpose_record(node: ir.Node, why: Explanation, dims: Mapping[str, int]) -> TransposeRecord:
@@ -114,7 +129,7 @@ def _transpose_record(node: ir.Node, why: Explanation, dims: Mapping[str, int]) 
     return TransposeRecord(
         name=node.name or result.name or "",
         tensor="" if source is None else source.name or "",
-        shape=shape_text(shape_of(source)),
+        shape=shape_text(shape_of(source), _as_known),
         perm=None if order is None else order.axes,
         bytes_moved=2 * bytes_of(result, dims),
         line=source_line(node),
@@ -124,7 +139,7 @@ def _transpose_record(node: ir.Node, why: Explanation, dims: Mapping[str, int]) 
 
 def _ports(values: Iterable[ir.Value]) -> tuple[PortRecord, ...]:
     return tuple(
-        PortRecord(value.name or "", _type_text(value), shape_text(shape_of(value)))
+        PortRecord(value.name or "", _type_text(value), shape_text(shape_of(value), _as_declared))
         for value in values
     )
 

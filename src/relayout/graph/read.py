@@ -26,7 +26,11 @@ def shape_of(value: ir.Value | None) -> Shape | None:
     """The lengths of a value's axes; None when the rank is unknown or it is no tensor."""
     if value is None or value.shape is None or not _may_be_tensor(value):
         return None
-    return tuple(_dim(dim) for dim in value.shape)
+    return lengths_of(value.shape)
+
+
+def lengths_of(shape: ir.Shape) -> Shape:
+    return tuple(_dim(dim) for dim in shape)
 
 
 def _dim(dim: int | ir.SymbolicDim) -> Dim:

@@ -11,8 +11,10 @@ import onnx_ir as ir
 from relayout.graph.edit import permuted_shape
 from relayout.graph.infer import infer_further
 from relayout.graph.measure import moving_transposes
-from relayout.graph.read import is_op, perm_of, shape_of
+from relayout.graph.read import Shape, is_op, perm_of, shape_of
 from relayout.graph.region import subgraphs_of
+from relayout.graph.sweep import carry_lengths, has_unnamed_length, sharpen
+from relayout.layout.blocks import is_invented
 
 LARGEST_KEPT = 1 << 12
 """Larger constants take part with their shape only."""
@@ -21,13 +23,13 @@ LARGEST_KEPT = 1 << 12
 def refine_shapes(model: ir.Model) -> Counter[str]:
     """Infer once more what is not known yet; shapes that are known stay as they are."""
     refined = Counter({"learn a rank": _learn_ranks(model.graph)})
-    if not any(is_vague(value) for value in _results(model.graph)):
+    if not any(map(is_vague, _results(model.graph))):
         return refined
     found = _inferred(model)
-    for value in _results(model.graph):
-        better = found.get(value.name or "")
-        if better is not None and is_vague(value) and sharpen(value, better):
-            refined["learn a shape"] += 1
+    for value in filter(is_vague, _results(model.graph)):
+        better = found.get(str(value.name))
+        refined["learn a shape"] += better is not None and sharpen(value, better)
+    refined["learn a shape"] += carry_lengths(model)
     return refined
 
 
@@ -36,11 +38,11 @@ def adopt_shapes(model: ir.Model, informed: ir.Model) -> None:
 
     A Transpose that the other form does without has the permuted shape of what it reads.
     """
-    known = {value.name: value.shape for value in _results(informed.graph)}
+    known = {value.name: shape_of(value) for value in _results(informed.graph)}
     for value in _results(model.graph):
         found = known.get(value.name)
         if found is not None and is_vague(value):
-            sharpen(value, found.copy())
+            sharpen(value, found)
         node = value.producer()
         order = perm_of(node) if node is not None and is_op(node, "Transpose") else None
         source = None if node is None or order is None else node.inputs[0]
@@ -50,14 +52,13 @@ def adopt_shapes(model: ir.Model, informed: ir.Model) -> None:
 
 def has_vague_transposes(model: ir.Model) -> bool:
     """Whether a Transpose moves something of which not every length is declared or known."""
-    return any(
-        (shape := shape_of(node.outputs[0])) is None or any(map(_is_invented, shape))
-        for _, node in moving_transposes(model)
-    )
+    return any(has_unnamed_length(node.outputs[0]) for _, node in moving_transposes(model))
 
 
-def _is_invented(length: int | str | None) -> bool:
-    return length is None or (isinstance(length, str) and length.startswith("unk__"))
+def is_vague(value: ir.Value) -> bool:
+    """Whether some length is not known as a number."""
+    shape = shape_of(value)
+    return shape is None or not all(isinstance(length, int) for length in shape)
 
 
 def _learn_ranks(graph: ir.Graph) -> int:
@@ -85,35 +86,21 @@ def _results(graph: ir.Graph) -> Iterator[ir.Value]:
             waiting.extend(subgraphs_of(node))
 
 
-def is_vague(value: ir.Value) -> bool:
-    shape = shape_of(value)
-    return shape is None or not all(isinstance(length, int) for length in shape)
+def _inferred(model: ir.Model) -> dict[str, Shape]:
+    """What inference says about the model as it is now.
 
-
-def sharpen(value: ir.Value, found: ir.Shape) -> bool:
-    """Take over lengths that were not known; whether there were any."""
-    if value.shape is None:
-        value.shape = found
-        return True
-    if len(value.shape) != len(found):
-        return False
-    old = list(value.shape)
-    new = [
-        b if isinstance(b, int) and not isinstance(a, int) else a
-        for a, b in zip(old, found, strict=True)
-    ]
-    value.shape = ir.Shape(new)
-    return new != old
-
-
-def _inferred(model: ir.Model) -> dict[str, ir.Shape]:
+    Names that it makes up are left out: the same name was made up for something else before.
+    """
     message = onnx.ModelProto(ir_version=model.ir_version)
     for domain, version in model.opset_imports.items():
         message.opset_import.append(onnx.helper.make_opsetid(domain, version))
     message.graph.CopyFrom(_light_graph(model.graph))
     result = ir.from_proto(infer_further(message))
+    shapes = {str(value.name): shape_of(value) for value in _results(result.graph)}
     return {
-        str(value.name): value.shape for value in _results(result.graph) if value.shape is not None
+        name: tuple(None if is_invented(length) else length for length in shape)
+        for name, shape in shapes.items()
+        if shape is not None
     }
 
 

@@ -19,6 +19,12 @@ Symbol: TypeAlias = tuple[str, str]
 COPY, REST = 0, -1
 """The two entries of a target shape that are not lengths."""
 
+INVENTED = "unk__"
+"""How names begin that stand in no model: onnx's inference makes them up, and so do we."""
+
+_TIMES = "·"
+"""Stands between the factors of a length that is a product."""
+
 
 @dataclass(frozen=True, slots=True)
 class Size:
@@ -53,11 +59,36 @@ def product(sizes: Sequence[Size]) -> Size:
 def sizes_of(shape: Sequence[int | str | None], side: str) -> tuple[Size, ...]:
     """The lengths of a shape; an unknown one is a symbol of its own, named by side and axis."""
     return tuple(
-        Size(dim)
-        if isinstance(dim, int)
-        else Size(1, (("named", dim) if dim else (side, str(axis)),))
+        size_of(dim) if dim or isinstance(dim, int) else Size(1, ((side, str(axis)),))
         for axis, dim in enumerate(shape)
     )
+
+
+def size_of(length: int | str) -> Size:
+    """A number, a symbol, or the product that `length_of` made a name for."""
+    if isinstance(length, int):
+        return Size(length)
+    number, *names = length.removeprefix(INVENTED).split(_TIMES)
+    if not length.startswith(INVENTED) or not names or not number.isdecimal():
+        return Size(1, (("named", length),))
+    return Size(int(number), tuple(sorted(("named", name) for name in names)))
+
+
+def length_of(size: Size) -> int | str | None:
+    """A length as a shape can state it; None where a symbol in it has no name."""
+    if not size.symbols:
+        return size.number
+    names = [name for kind, name in size.symbols if kind == "named" and _TIMES not in name]
+    if len(names) < len(size.symbols):
+        return None
+    if size.number == 1 and len(names) == 1:
+        return names[0]
+    return INVENTED + _TIMES.join([str(size.number), *names])
+
+
+def is_invented(length: int | str | None) -> bool:
+    """Whether a length is neither known nor named by the model."""
+    return length is None or (isinstance(length, str) and length.startswith(INVENTED))
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,8 +99,12 @@ def _may_fold(node: ir.Node) -> bool:
     if size is None:
         return False
     if node.op_type not in MOVES_ONLY:
-        return result.dtype.is_integer() and size <= SHAPE_BYTES
+        return _is_exact(result.dtype) and size <= SHAPE_BYTES
     return size <= max(SMALL_BYTES, _freed_bytes(node))
+
+
+def _is_exact(dtype: ir.DataType) -> bool:
+    return dtype.is_integer() or dtype == ir.DataType.BOOL
 
 
 def _freed_bytes(node: ir.Node) -> int:

@@ -7,7 +7,17 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from relayout.graph.read import NodeView, Shape, perm_of, shape_of
-from relayout.layout.blocks import COPY, REST, UNIT, Reshaping, Size, Symbol, product, sizes_of
+from relayout.layout.blocks import (
+    COPY,
+    REST,
+    UNIT,
+    Reshaping,
+    Size,
+    Symbol,
+    length_of,
+    product,
+    sizes_of,
+)
 from relayout.layout.permutation import Permutation
 from relayout.layout.views import Link, Sizes, same_elements
 from relayout.ops.views import AXES, TARGET
@@ -167,11 +177,4 @@ def _block_move(view: NodeView, given: Sizes) -> Reading | None:
 
 def dims_of(sizes: Sizes) -> Shape:
     """Lengths as a shape can name them: numbers, names, and None for all others."""
-    return tuple(_dim(size) for size in sizes)
-
-
-def _dim(size: Size) -> int | str | None:
-    if not size.symbols:
-        return size.number
-    (kind, name), *more = size.symbols
-    return name if kind == "named" and size.number == 1 and not more else None
+    return tuple(map(length_of, sizes))

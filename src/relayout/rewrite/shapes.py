@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 import onnx_ir as ir
 
 from relayout.graph.edit import Editor
-from relayout.graph.read import constant_of
-from relayout.graph.refine import LARGEST_KEPT, is_vague, sharpen
+from relayout.graph.read import constant_of, lengths_of
+from relayout.graph.refine import LARGEST_KEPT, is_vague
 from relayout.graph.region import subgraphs_of
 from relayout.graph.restate import inferred_shapes
+from relayout.graph.sweep import sharpen
 from relayout.ops.registry import RULES
 from relayout.rewrite.worklist import readers
 
@@ -43,7 +44,9 @@ class LearnShape:
         if not vague or any(subgraphs_of(node)) or not self._is_told(node):
             return None
         found = inferred_shapes(node, editor.region.version, LARGEST_KEPT)
-        news = [v for v in vague if (shape := found.get(v.name or "")) and sharpen(v, shape)]
+        news = [
+            v for v in vague if (shape := found.get(v.name or "")) and sharpen(v, lengths_of(shape))
+        ]
         self.learned.update(news)
         return [reader for value in news for reader in readers(value)] if news else None
 

@@ -1,0 +1,214 @@
+"""What small integer tensors hold, as products of numbers and of lengths that the run tells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+import onnx_ir as ir
+
+from relayout.graph.read import NodeView, Parameter, constant_of, shape_of
+from relayout.layout.blocks import UNIT, Size, size_of
+from relayout.layout.transport import Refusal
+
+LONGEST = 64
+"""A vector with more entries than this is no shape."""
+
+Entries: TypeAlias = tuple[Size | None, ...]
+"""The entries of a scalar or a vector; None where nothing is known of one."""
+
+Known: TypeAlias = Mapping[ir.Value, Entries]
+
+
+def entries_of(value: ir.Value | None, known: Known) -> Entries | None:
+    """The entries of a value that is constant or was looked at before."""
+    tensor = constant_of(value)
+    if value is None or tensor is None:
+        return None if value is None else known.get(value)
+    if not tensor.dtype.is_integer() or len(tensor.shape) > 1 or tensor.size > LONGEST:
+        return None
+    return tuple(Size(int(entry)) for entry in tensor.numpy().reshape(-1))
+
+
+def computed_entries(view: NodeView, known: Known) -> Entries | None:
+    """The entries of the first result of a node; None where it is no small integer vector."""
+    result = view.node.outputs[0] if view.node.outputs else None
+    count = None if result is None else _count(result)
+    if result is None or count is None or view.node.domain:
+        return None
+    compute = _COMPUTED.get(view.op_type)
+    found = None if compute is None else compute(view, known)
+    return found if found is not None and len(found) == count else (None,) * count
+
+
+def _count(value: ir.Value) -> int | None:
+    shape = shape_of(value)
+    if shape is None or len(shape) > 1 or value.dtype is None or not value.dtype.is_integer():
+        return None
+    count = shape[0] if shape else 1
+    return count if isinstance(count, int) and count <= LONGEST else None
+
+
+def _shape(view: NodeView, _known: Known) -> Entries | None:
+    lengths = view.shape(0)
+    if lengths is None:
+        return None
+    end = view.node.attributes.get("end")
+    chosen = lengths[view.integer("start", 0) : None if end is None else end.as_int()]
+    return tuple(None if length is None else size_of(length) for length in chosen)
+
+
+def _same(view: NodeView, known: Known) -> Entries | None:
+    return entries_of(view.node.inputs[0], known)
+
+
+def _gather(view: NodeView, known: Known) -> Entries | None:
+    given, places = _same(view, known), view.constant(1)
+    if given is None or places is None or view.rank(0) != 1:
+        return None
+    picked = [int(place) for place in places.reshape(-1)]
+    if any(not -len(given) <= place < len(given) for place in picked):
+        return None
+    return tuple(given[place] for place in picked)
+
+
+_BOUNDS = tuple(Parameter(name, index) for index, name in enumerate(("starts", "ends"), 1))
+_AXES, _STEPS = Parameter("axes", 3), Parameter("steps", 4)
+
+
+def _slice(view: NodeView, known: Known) -> Entries | None:
+    given = _same(view, known)
+    start, end, axes, steps = (bound.read_ints(view) for bound in (*_BOUNDS, _AXES, _STEPS))
+    if given is None or isinstance(axes, Refusal) or isinstance(steps, Refusal):
+        return None
+    if not isinstance(start, tuple) or not isinstance(end, tuple) or len(start) != 1:
+        return None
+    step = steps[0] if steps else 1
+    return given[start[0] : end[0] : step] if axes in {None, (0,), (-1,)} and step > 0 else None
+
+
+def _concat(view: NodeView, known: Known) -> Entries | None:
+    parts = [entries_of(value, known) for value in view.node.inputs]
+    return tuple(entry for part in parts for entry in part or ()) if None not in parts else None
+
+
+def _mul(view: NodeView, known: Known) -> Entries | None:
+    return _paired(view, known, lambda one, other: one * other)
+
+
+def _div(view: NodeView, known: Known) -> Entries | None:
+    """Where it leaves no rest; runtimes agree on that."""
+    return _paired(view, known, lambda one, other: one.over(other) if other.number > 0 else None)
+
+
+def _add(view: NodeView, known: Known) -> Entries | None:
+    return _paired(view, known, lambda one, other: _sum(one, other, 1))
+
+
+def _sub(view: NodeView, known: Known) -> Entries | None:
+    return _paired(view, known, lambda one, other: _sum(one, other, -1))
+
+
+def _sum(one: Size, other: Size, sign: int) -> Size | None:
+    if not other.symbols and other.number == 0:
+        return one
+    if one.symbols != other.symbols:
+        return None
+    return Size(one.number + sign * other.number, one.symbols)
+
+
+def _paired(
+    view: NodeView, known: Known, combine: Callable[[Size, Size], Size | None]
+) -> Entries | None:
+    one, other = (entries_of(value, known) for value in view.node.inputs[:2])
+    if one is None or other is None or not one or not other:
+        return None
+    length = max(len(one), len(other))
+    if {len(one), len(other)} - {1, length}:
+        return None
+    pairs = zip(one * (length // len(one)), other * (length // len(other)), strict=True)
+    return tuple(None if a is None or b is None else combine(a, b) for a, b in pairs)
+
+
+_COMPUTED: dict[str, Callable[[NodeView, Known], Entries | None]] = {
+    "Add": _add,
+    "Cast": _same,
+    "Concat": _concat,
+    "Div": _div,
+    "Gather": _gather,
+    "Identity": _same,
+    "Mul": _mul,
+    "Reshape": _same,
+    "Shape": _shape,
+    "Slice": _slice,
+    "Squeeze": _same,
+    "Sub": _sub,
+    "Unsqueeze": _same,
+}
+
+
+# shapes that entries tell
+
+
+def shape_told(view: NodeView, known: Known) -> tuple[Size | None, ...] | None:
+    """The lengths of the result of a node whose target shape is computed."""
+    tell = _TOLD.get(view.op_type)
+    return None if tell is None or view.node.domain else tell(view, known)
+
+
+def _reshaped(view: NodeView, known: Known) -> tuple[Size | None, ...] | None:
+    """What the target says; one length more follows from the number of elements."""
+    target, given = entries_of(view.node.inputs[1], known), view.shape(0)
+    if target is None or given is None or 0 in given:
+        return None
+    source = [None if length is None else size_of(length) for length in given]
+    copies = not view.integer("allowzero", 0)
+    asked: list[Size | None] = []
+    for axis, entry in enumerate(target):
+        is_copy = entry == Size(0) and copies
+        if is_copy and axis >= len(source):
+            return None
+        asked.append(source[axis] if is_copy else entry)
+    open_axes = [axis for axis, size in enumerate(asked) if size in {None, Size(-1)}]
+    if len(open_axes) == 1:
+        asked[open_axes[0]] = _rest(source, asked, open_axes[0])
+    return tuple(None if size == Size(-1) else size for size in asked)
+
+
+def _rest(source: list[Size | None], asked: list[Size | None], axis: int) -> Size | None:
+    whole, told = UNIT, UNIT
+    for size in source:
+        if size is None:
+            return None
+        whole *= size
+    for size in (*asked[:axis], *asked[axis + 1 :]):
+        told *= size or UNIT
+    return whole.over(told)
+
+
+def _filled(view: NodeView, known: Known) -> tuple[Size | None, ...] | None:
+    return entries_of(view.node.inputs[0], known)
+
+
+def _expanded(view: NodeView, known: Known) -> tuple[Size | None, ...] | None:
+    target, given = entries_of(view.node.inputs[1], known), view.shape(0)
+    if target is None or given is None:
+        return None
+    rank = max(len(target), len(given))
+    lengths = [None if length is None else size_of(length) for length in given]
+    padded = [UNIT] * (rank - len(lengths)) + lengths
+    asked = [UNIT] * (rank - len(target)) + list(target)
+    return tuple(_broadcast(one, other) for one, other in zip(padded, asked, strict=True))
+
+
+def _broadcast(one: Size | None, other: Size | None) -> Size | None:
+    if one == UNIT:
+        return other
+    return one if other in (UNIT, one) else None
+
+
+_TOLD: dict[str, Callable[[NodeView, Known], tuple[Size | None, ...] | None]] = {
+    "ConstantOfShape": _filled,
+    "Expand": _expanded,
+    "Reshape": _reshaped,
+}

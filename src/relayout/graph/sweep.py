@@ -1,0 +1,159 @@
+"""Lengths carried forward through a graph, those that are computed at run time among them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import onnx
+import onnx_ir as ir
+
+from relayout.graph.entries import Entries, computed_entries, entries_of, shape_told
+from relayout.graph.read import (
+    NodeView,
+    Shape,
+    constant_of,
+    is_op,
+    schema_of,
+    shape_of,
+    view_of,
+)
+from relayout.graph.region import subgraphs_of
+from relayout.layout.blocks import INVENTED, is_invented, length_of
+from relayout.layout.transport import Array
+
+
+def carry_lengths(model: ir.Model) -> int:
+    """Name every length of the main graph, alike where it is known to be the same.
+
+    A length that is neither known nor named by the model gets the name of the value it is first
+    met in. Returns how many shapes became more exact.
+    """
+    sweep = _Sweep(model.opset_imports)
+    return sum(map(sweep.visit, model.graph))
+
+
+@dataclass(slots=True)
+class _Sweep:
+    opsets: Mapping[str, int]
+    known: dict[ir.Value, Entries] = field(default_factory=dict)
+
+    def visit(self, node: ir.Node) -> bool:
+        """Learn what a node gives; whether that is more than was known."""
+        view = view_of(node, self.opsets)
+        vague = [value for value in node.outputs if value.name and has_unnamed_length(value)]
+        learned = False
+        if vague and view.unknown_attribute is None:
+            for value, found in self._found(view):
+                learned = sharpen(value, found) or learned
+        for value in vague:
+            _name_lengths(value)
+        entries = computed_entries(view, self.known)
+        if entries is not None:
+            self.known[node.outputs[0]] = entries
+        return learned
+
+    def _found(self, view: NodeView) -> list[tuple[ir.Value, Shape]]:
+        node = view.node
+        told = shape_told(view, self.known)
+        if told is not None:
+            lengths = [None if size is None else length_of(size) for size in told]
+            return [(node.outputs[0], _possible(lengths))]
+        if is_op(node, "If"):
+            return _branch_shapes(node)
+        return [] if any(subgraphs_of(node)) else self._inferred(view)
+
+    def _inferred(self, view: NodeView) -> list[tuple[ir.Value, Shape]]:
+        """What onnx's inference says about one node."""
+        node, schema = view.node, schema_of(view.op_type, view.version, view.node.domain)
+        operands = [value for value in node.inputs if value is not None]
+        if schema is None or any(value.type is None for value in operands):
+            return []
+        types = {str(value.name): ir.serde.serialize_value(value).type for value in operands}
+        data = {
+            str(value.name): onnx.numpy_helper.from_array(array)
+            for value in operands
+            if (array := self._array(value)) is not None
+        }
+        try:
+            inferred = onnx.shape_inference.infer_node_outputs(
+                schema, ir.serde.serialize_node(node), types, data
+            )
+        except onnx.shape_inference.InferenceError:
+            return []
+        return [
+            (value, _lengths(inferred[str(value.name)].tensor_type.shape))
+            for value in node.outputs
+            if value.name in inferred and inferred[value.name].tensor_type.HasField("shape")
+        ]
+
+    def _array(self, value: ir.Value) -> Array | None:
+        """What an operand holds, if it is small and every entry is a number."""
+        shape, entries = shape_of(value), entries_of(value, self.known)
+        if entries is None or shape is None or value.dtype is None:
+            return None
+        numbers = [size.number for size in entries if size is not None and not size.symbols]
+        if len(numbers) < len(entries):
+            return None
+        return np.asarray(numbers, value.dtype.numpy()).reshape([-1] * len(shape))
+
+
+def _branch_shapes(node: ir.Node) -> list[tuple[ir.Value, Shape]]:
+    """The shapes that the chosen branch of an If gives, where the choice is a constant."""
+    condition = constant_of(node.inputs[0])
+    if condition is None or condition.size != 1:
+        return []
+    chosen = "then_branch" if condition.numpy().reshape(-1)[0] else "else_branch"
+    results = node.attributes[chosen].as_graph().outputs
+    shapes = [
+        (value, shape_of(result)) for value, result in zip(node.outputs, results, strict=True)
+    ]
+    return [(value, shape) for value, shape in shapes if shape is not None]
+
+
+def has_unnamed_length(value: ir.Value) -> bool:
+    """Whether a length is neither known nor named by the model."""
+    shape = shape_of(value)
+    return shape is None or any(map(is_invented, shape))
+
+
+def sharpen(value: ir.Value, found: Shape) -> bool:
+    """Take over lengths that say more than what is known; whether there were any."""
+    old = shape_of(value)
+    if old is None and value.shape is None:
+        value.shape = ir.Shape(found)
+        return True
+    if old is None or len(old) != len(found):
+        return False
+    new = tuple(_sharper(a, b) for a, b in zip(old, found, strict=True))
+    if new != old:
+        value.shape = ir.Shape(new)
+    return new != old
+
+
+def _sharper(old: int | str | None, found: int | str | None) -> int | str | None:
+    if isinstance(old, int) or found is None:
+        return old
+    return found if isinstance(found, int) or is_invented(old) else old
+
+
+def _name_lengths(value: ir.Value) -> None:
+    """One name per unknown length, unless the model declares the value."""
+    shape = shape_of(value)
+    if shape is None or None not in shape or value.is_graph_output():
+        return
+    value.shape = ir.Shape(
+        f"{INVENTED}{value.name}:{axis}" if length is None else length
+        for axis, length in enumerate(shape)
+    )
+
+
+def _possible(lengths: Sequence[int | str | None]) -> Shape:
+    return tuple(None if isinstance(length, int) and length < 0 else length for length in lengths)
+
+
+def _lengths(shape: onnx.TensorShapeProto) -> Shape:
+    return tuple(
+        dim.dim_value if dim.HasField("dim_value") else dim.dim_param or None for dim in shape.dim
+    )
