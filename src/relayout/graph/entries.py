@@ -8,7 +8,7 @@ from typing import TypeAlias
 import onnx_ir as ir
 
 from relayout.graph.read import NodeView, Parameter, constant_of, shape_of
-from relayout.layout.blocks import UNIT, Size, size_of
+from relayout.layout.blocks import UNIT, Size, Symbol, size_of
 from relayout.layout.transport import Refusal
 
 LONGEST = 64
@@ -173,6 +173,20 @@ def _reshaped(view: NodeView, known: Known) -> tuple[Size | None, ...] | None:
     if len(open_axes) == 1:
         asked[open_axes[0]] = _rest(source, asked, open_axes[0])
     return tuple(None if size == Size(-1) else size for size in asked)
+
+
+def divisors(view: NodeView, known: Known) -> frozenset[Symbol]:
+    """The lengths that a Reshape divides by, which fails if one of them is 0."""
+    target = entries_of(view.node.inputs[1], known) if view.op_type == "Reshape" else None
+    given = view.shape(0)
+    if target is None or given is None or Size(-1) not in target:
+        return frozenset()
+    found: list[Symbol] = []
+    for entry, length in zip(target, given, strict=False):
+        # Elsewhere an entry that turns out to be 0 would copy another length.
+        if length is not None and entry in {Size(0), size_of(length)}:
+            found += size_of(length).symbols
+    return frozenset(found)
 
 
 def _rest(source: list[Size | None], asked: list[Size | None], axis: int) -> Size | None:

@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 
+from relayout.layout.blocks import Symbol
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Array, Changes, Refusal
 
@@ -31,6 +32,20 @@ def shape_of(value: ir.Value | None) -> Shape | None:
 
 def lengths_of(shape: ir.Shape) -> Shape:
     return tuple(_dim(dim) for dim in shape)
+
+
+_NONZERO = "relayout.nonzero lengths"
+
+
+def tell_nonzero(graph: ir.Graph, symbols: frozenset[Symbol]) -> None:
+    """Note which lengths cannot be 0 in any run of a graph that comes to its end."""
+    graph.meta[_NONZERO] = symbols
+
+
+def nonzero_lengths(node: ir.Node) -> frozenset[Symbol]:
+    """The lengths that are known not to be 0 where a node runs."""
+    graph = node.graph
+    return frozenset() if graph is None else graph.meta.get(_NONZERO, frozenset())
 
 
 def _dim(dim: int | ir.SymbolicDim) -> Dim:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +12,8 @@ import onnx
 import onnx_ir as ir
 
 from relayout.graph.read import constant_of, schema_of
-from relayout.layout.transport import Changes, Step, Transport
+from relayout.layout.blocks import Length
+from relayout.layout.transport import AttributeValue, Changes, Step, Transport
 
 if TYPE_CHECKING:
     from relayout.graph.edit import Editor
@@ -35,6 +37,9 @@ class Restatement:
             prepared.extend([None] * (index + 1 - len(prepared)))
             hint = f"{self.node.name or self.node.op_type}_operand{index}"
             prepared[index] = self.editor.constant(array, hint=hint, before=self.node)
+        for index, lengths in self.changes.lengths.items():
+            if prepared[0] is not None:
+                prepared[index] = self._put_together(prepared[0], lengths)
         places = self.changes.operand_order
         if places is None:
             return prepared
@@ -104,6 +109,40 @@ class Restatement:
             like=value,
             shape=value.shape,
         )
+
+    def _put_together(self, source: ir.Value, lengths: Sequence[Length]) -> ir.Value:
+        """A shape whose entries are numbers and lengths of `source`."""
+        hint = f"{self.node.name or self.node.op_type}_lengths"
+        whole = self._shape_step("Shape", [source], {}, f"{hint}_of", len(source.shape or ()))
+        parts: list[ir.Value] = []
+        for is_number, group in groupby(lengths, key=lambda length: not length.axes):
+            if is_number:
+                numbers = np.asarray([length.number for length in group], np.int64)
+                parts.append(self.editor.constant(numbers, hint=hint, before=self.node))
+                continue
+            parts.extend(self._length(whole, length.axes, hint) for length in group)
+        return self._shape_step("Concat", parts, {"axis": 0}, hint, len(lengths))
+
+    def _length(self, whole: ir.Value, axes: Sequence[int], hint: str) -> ir.Value:
+        picked = np.asarray(axes, np.int64)
+        at = self.editor.constant(picked, hint=f"{hint}_at", before=self.node)
+        read = self._shape_step("Gather", [whole, at], {"axis": 0}, hint, len(axes))
+        return read if len(axes) == 1 else self._shape_step("ReduceProd", [read], {}, hint, 1)
+
+    def _shape_step(
+        self,
+        op_type: str,
+        operands: Sequence[ir.Value],
+        attributes: Mapping[str, AttributeValue],
+        hint: str,
+        count: int,
+    ) -> ir.Value:
+        """A node that gives a vector of lengths."""
+        result = self.editor.add(
+            op_type, operands, attributes, before=self.node, hint=hint, origin=[self.node]
+        )
+        result.type, result.shape = ir.TensorType(ir.DataType.INT64), ir.Shape([count])
+        return result
 
     def _performed(
         self, step: Step, known: Mapping[int | str, ir.Value | None], hint: str

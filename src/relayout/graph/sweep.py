@@ -9,7 +9,13 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 
-from relayout.graph.entries import Entries, computed_entries, entries_of, shape_told
+from relayout.graph.entries import (
+    Entries,
+    computed_entries,
+    divisors,
+    entries_of,
+    shape_told,
+)
 from relayout.graph.read import (
     NodeView,
     Shape,
@@ -17,10 +23,11 @@ from relayout.graph.read import (
     is_op,
     schema_of,
     shape_of,
+    tell_nonzero,
     view_of,
 )
 from relayout.graph.region import subgraphs_of
-from relayout.layout.blocks import INVENTED, is_invented, length_of
+from relayout.layout.blocks import INVENTED, Symbol, is_invented, length_of
 from relayout.layout.transport import Array
 
 
@@ -31,13 +38,16 @@ def carry_lengths(model: ir.Model) -> int:
     met in. Returns how many shapes became more exact.
     """
     sweep = _Sweep(model.opset_imports)
-    return sum(map(sweep.visit, model.graph))
+    learned = sum(map(sweep.visit, model.graph))
+    tell_nonzero(model.graph, frozenset(sweep.nonzero))
+    return learned
 
 
 @dataclass(slots=True)
 class _Sweep:
     opsets: Mapping[str, int]
     known: dict[ir.Value, Entries] = field(default_factory=dict)
+    nonzero: set[Symbol] = field(default_factory=set)
 
     def visit(self, node: ir.Node) -> bool:
         """Learn what a node gives; whether that is more than was known."""
@@ -49,6 +59,8 @@ class _Sweep:
                 learned = sharpen(value, found) or learned
         for value in vague:
             _name_lengths(value)
+        if not node.domain:
+            self.nonzero |= divisors(view, self.known)
         entries = computed_entries(view, self.known)
         if entries is not None:
             self.known[node.outputs[0]] = entries

@@ -105,6 +105,14 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
+class Length:
+    """A number times the lengths of stored axes, which the run tells."""
+
+    number: int
+    axes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Reshaping:
     """A reshape, by the lengths before and after it; none of them is the number 0."""
 
@@ -166,6 +174,31 @@ class Reshaping:
         if REST in entries and not self.nonzero.issuperset(product(copied).symbols):
             return None
         return entries
+
+    def lengths(self, order: Permutation, result_order: Permutation) -> tuple[Length, ...] | None:
+        """The target shape between these orders, read off the source; None where it is not there.
+
+        Each length is that of one stored axis, or of the axes that a reshape joins to one.
+        """
+        given = order.reorder(self.source)
+        joined = {block.result[0]: block.source for block in self.blocks if len(block.result) == 1}
+        found: list[Length] = []
+        for axis in result_order:
+            size = self.result[axis]
+            if not size.symbols:
+                found.append(Length(size.number))
+            elif size in given:
+                found.append(Length(1, (given.index(size),)))
+            elif joined.get(axis):
+                found.append(Length(1, tuple(order.position(source) for source in joined[axis])))
+            else:
+                return None
+        return tuple(found)
+
+    @property
+    def open_symbols(self) -> frozenset[Symbol]:
+        """Symbols that may be 0."""
+        return frozenset(product(self.source).symbols) - self.nonzero
 
 
 def _entry(size: Size, given: Size | None) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
+    from relayout.layout.blocks import Length
     from relayout.layout.permutation import Permutation
 
 AttributeValue: TypeAlias = int | float | str | Sequence[int] | Sequence[float] | None
@@ -43,6 +44,8 @@ class Changes:
     """Operands computed at run time whose entries (along axis 0) are read at these positions."""
     lookups: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     """Operands computed at run time that name axes: entry `a` of the table stands for axis `a`."""
+    lengths: Mapping[int, tuple[Length, ...]] = field(default_factory=dict)
+    """Operands that are a shape put together at run time from lengths of operand 0."""
     result_gathers: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     """Results to be read at these positions (along axis 0) to give what the node gave before."""
     op_type: str | None = None
@@ -65,6 +68,7 @@ class Changes:
             {**self.unsqueezes, **other.unsqueezes},
             {**self.gathers, **other.gathers},
             {**self.lookups, **other.lookups},
+            {**self.lengths, **other.lengths},
             {**self.result_gathers, **other.result_gathers},
             other.op_type or self.op_type,
             self.domain if other.domain is None else other.domain,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from relayout.graph.read import NodeView, Parameter, perm_of, shape_of
+from relayout.graph.read import NodeView, Parameter, nonzero_lengths, perm_of, shape_of
 from relayout.layout.blocks import UNIT, Block, Reshaping, Size, product, sizes_of
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Changes, Refusal, Transport
@@ -12,6 +14,9 @@ from relayout.ops.rule import OpRule
 
 AXES = Parameter("axes", 1)
 TARGET = Parameter("shape", 1)
+
+ZEROS_SINCE = 14
+"""From this opset on a target shape can say that a length is 0."""
 
 
 def as_given(view: NodeView, result: Permutation) -> Permutation | Refusal:
@@ -146,14 +151,30 @@ def reshape(view: NodeView, order: Permutation) -> Transport | Refusal:
     carried = given.carry(order)
     if isinstance(carried, Block):
         return _torn(view, carried)
-    target = given.target(order, carried)
-    if target is None:
-        return Refusal(
-            "Reshape would leave more than one length of its result to the run in this order"
-        )
-    shape_operand = {1: np.asarray(target, np.int64)}
-    changes = Changes(attributes={"allowzero": None}, constants=shape_operand)
+    changes = _target(view, given, order, carried)
+    if isinstance(changes, Refusal):
+        return changes
     return _reshaped(view, order, carried, changes)
+
+
+def _target(
+    view: NodeView, given: Reshaping, order: Permutation, carried: Permutation
+) -> Changes | Refusal:
+    """A constant target where that says enough, else one that is put together at run time."""
+    target = given.target(order, carried)
+    if target is not None:
+        shape_operand = {1: np.asarray(target, np.int64)}
+        return Changes(attributes={"allowzero": None}, constants=shape_operand)
+    if not TARGET.is_operand(view):
+        return Refusal("Reshape before opset 5 takes a constant shape, which cannot tell this one")
+    lengths = given.lengths(order, carried)
+    if lengths is None:
+        return Refusal("Reshape would take lengths in this order that no axis has")
+    if view.version >= ZEROS_SINCE:
+        return Changes(attributes={"allowzero": 1}, lengths={1: lengths})
+    if given.open_symbols:
+        return Refusal("Reshape before opset 14 could not give an empty result in this order")
+    return Changes(lengths={1: lengths})
 
 
 def pull_reshape(view: NodeView, result: Permutation) -> Permutation | Refusal:
@@ -169,7 +190,7 @@ def _reshaping(view: NodeView) -> Reshaping | Refusal:
     dims = shape_of(view.node.outputs[0])
     if dims is None or 0 in dims:
         return Refusal("Reshape gets its shape at run time")
-    return Reshaping(source, sizes_of(dims, "result"))
+    return Reshaping(source, sizes_of(dims, "result"), nonzero_lengths(view.node))
 
 
 def _to_target(
@@ -179,7 +200,8 @@ def _to_target(
         return Refusal("Reshape copies the length of an axis that its operand does not have")
     if 0 in target and view.integer("allowzero", 0):
         return Refusal("Reshape has a result without elements")
-    return Reshaping.to_target(source, target)
+    given = Reshaping.to_target(source, target)
+    return replace(given, nonzero=given.nonzero | nonzero_lengths(view.node))
 
 
 def _source(view: NodeView) -> tuple[Size, ...] | Refusal:
