@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.samples import (
     axis,
     broadcasting,
+    contrib,
     control,
     convolution,
     elementwise,
@@ -38,6 +39,7 @@ ALL: list[Sample] = [
         quantization,
         recurrent,
         control,
+        contrib,
         source,
     )
     for sample in family.SAMPLES

@@ -17,6 +17,7 @@ from relayout.graph.entries import (
     shape_told,
 )
 from relayout.graph.read import (
+    Dim,
     NodeView,
     Shape,
     constant_of,
@@ -74,6 +75,8 @@ class _Sweep:
             return [(node.outputs[0], _possible(lengths))]
         if is_op(node, "If"):
             return _branch_shapes(node)
+        if node.domain:
+            return _foreign_shapes(view)
         return [] if any(subgraphs_of(node)) else self._inferred(view)
 
     def _inferred(self, view: NodeView) -> list[tuple[ir.Value, Shape]]:
@@ -94,11 +97,14 @@ class _Sweep:
             )
         except onnx.shape_inference.InferenceError:
             return []
-        return [
-            (value, _lengths(inferred[str(value.name)].tensor_type.shape))
-            for value in node.outputs
-            if value.name in inferred and inferred[value.name].tensor_type.HasField("shape")
-        ]
+        found = []
+        for value in node.outputs:
+            told = inferred.get(str(value.name), onnx.TypeProto()).tensor_type
+            if value.type is None and told.elem_type:
+                value.type = ir.TensorType(ir.DataType(told.elem_type))
+            if told.HasField("shape"):
+                found.append((value, _lengths(told.shape)))
+        return found
 
     def _array(self, value: ir.Value) -> Array | None:
         """What an operand holds, if it is small and every entry is a number."""
@@ -109,6 +115,38 @@ class _Sweep:
         if len(numbers) < len(entries):
             return None
         return np.asarray(numbers, value.dtype.numpy()).reshape([-1] * len(shape))
+
+
+ALIKE = frozenset(
+    ("com.microsoft", op_type)
+    for op_type in ("QLinearLeakyRelu", "QLinearSigmoid", "QLinearSoftmax")
+)
+"""Operators of foreign domains whose result has the type and shape of their first operand."""
+
+PAIRS = frozenset((("com.microsoft", "QLinearAdd"), ("com.microsoft", "QLinearMul")))
+"""Those that broadcast operands 0 and 3, of one type."""
+
+
+def _foreign_shapes(view: NodeView) -> list[tuple[ir.Value, Shape]]:
+    """The shapes of operators that onnx does not know."""
+    node = view.node
+    key, first = (node.domain, node.op_type), view.shape(0)
+    other = first if key in ALIKE else view.shape(3) if key in PAIRS else None
+    if first is None or other is None:
+        return []
+    result, given = node.outputs[0], node.inputs[0]
+    result.type = result.type or (None if given is None else given.type)
+    rank = max(len(first), len(other))
+    sides = ((1,) * (rank - len(shape)) + shape for shape in (first, other))
+    return [(result, tuple(_broadcast(one, two) for one, two in zip(*sides, strict=True)))]
+
+
+def _broadcast(one: Dim, other: Dim) -> Dim:
+    """The length that both have, or the one that is not 1, if that can be told."""
+    if one in (1, other):
+        return other
+    known = [length for length in (one, other) if isinstance(length, int) and length != 1]
+    return one if other == 1 else known[0] if known else None
 
 
 def _branch_shapes(node: ir.Node) -> list[tuple[ir.Value, Shape]]:

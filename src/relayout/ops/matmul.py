@@ -54,6 +54,14 @@ class Dialect:
     given: Callable[[NodeView], Readings] = lambda _view: (PLAIN, PLAIN)
     available: Callable[[NodeView], tuple[Reading, ...]] = lambda _view: (PLAIN, TRANSPOSED)
     """The ways of reading that `write` may know."""
+    exchange: tuple[int, ...] = (1, 0)
+    """The operands, in the order they have when the factors change places."""
+    can_exchange: Callable[[NodeView], bool] = lambda _view: True
+
+    @property
+    def slots(self) -> tuple[int, int]:
+        """Which operands the factors are."""
+        return 0, self.exchange[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +89,7 @@ class Product:
             return Refusal(f"the rank of {view.op_type}'s result is unknown")
         given = dialect.given(view)
         shapes = []
-        for index, reading in enumerate(given):
+        for index, reading in zip(dialect.slots, given, strict=True):
             shape = view.shape(index)
             if shape is None:
                 return Refusal(f"the rank of {view.op_type}'s operand {index} is unknown")
@@ -105,7 +113,8 @@ class Product:
         alone = Permutation.identity(len(other)), ()
         beside, units = alone if _is_one_matrix(other) else aligned(len(other), result)
         factors = (beside, order) if operand else (order, beside)
-        return Placement(factors, result, {1 - operand: units} if units else {})
+        slot = self.dialect.slots[1 - operand]
+        return Placement(factors, result, {slot: units} if units else {})
 
     def restated(self, place: Placement, read: Readings, *, exchanged: bool) -> Transport | None:
         """The node on factors read in these ways, for the result or for the transposed result."""
@@ -113,16 +122,28 @@ class Product:
         first, second = (right.turned(), left.turned()) if exchanged else (left, right)
         written = self.dialect.write(self.view, first, second)
         addend = self._addend() if exchanged else (None, {})
-        if written is None or addend is None:
+        if written is None or addend is None or (exchanged and not self._can_exchange()):
             return None
         order_of_addend, units = addend
-        rest = (order_of_addend, *(None,) * (self.view.arity - 3)) if self.view.arity > 2 else ()
-        inputs = (*(self._order(i, place, way) for i, way in enumerate(read)), *rest)
+        inputs: list[Permutation | None] = [None] * self.view.arity
+        if order_of_addend is not None:
+            inputs[2] = order_of_addend
+        for factor, (slot, way) in enumerate(zip(self.dialect.slots, read, strict=True)):
+            inputs[slot] = self._order(factor, place, way)
         result = _turned(place.result) if exchanged else place.result
         changes = written | Changes(unsqueezes={**place.units, **units})
         if exchanged:
-            changes |= Changes(operand_order=(1, 0, *range(2, self.view.arity)))
-        return Transport(inputs, (_moved(result),), changes)
+            changes |= Changes(operand_order=self._exchanged())
+        return Transport(tuple(inputs), (_moved(result),), changes)
+
+    def _can_exchange(self) -> bool:
+        """Whether what belongs to a factor can go with it: all operands are there, or none is."""
+        is_whole = self.view.arity == 2 or len(self.dialect.exchange) in {2, self.view.arity}
+        return is_whole and self.dialect.can_exchange(self.view)
+
+    def _exchanged(self) -> tuple[int, ...]:
+        moved = self.dialect.exchange[: self.view.arity]
+        return (*moved, *range(len(moved), self.view.arity))
 
     def _order(self, operand: int, place: Placement, reading: Reading) -> Permutation | None:
         rank = len(self.shapes[operand])
@@ -131,7 +152,7 @@ class Product:
 
     def _addend(self) -> tuple[Permutation | None, Mapping[int, tuple[int, ...]]] | None:
         """How the third operand of a Gemm, which is broadcast, follows the transposed result."""
-        if not self.view.has(2):
+        if len(self.dialect.exchange) > 2 or not self.view.has(2):
             return None, {}
         rank = self.view.rank(2)
         if rank == 2:
@@ -198,7 +219,8 @@ def product_rule(
 
     def transport(view: NodeView, order: Permutation) -> Transport | Refusal:
         found = Product.of(view, dialect)
-        answer = found if isinstance(found, Refusal) else found.following(lead(view), order)
+        factor = dialect.slots.index(lead(view))
+        answer = found if isinstance(found, Refusal) else found.following(factor, order)
         if or_else is None or isinstance(answer, Transport):
             return answer
         return or_else[0](view, order)
@@ -206,14 +228,14 @@ def product_rule(
     def pull(view: NodeView, result: Permutation) -> Permutation | Refusal:
         found = Product.of(view, dialect)
         if not isinstance(found, Refusal):
-            return found.pulled(lead(view), result)
+            return found.pulled(dialect.slots.index(lead(view)), result)
         return found if or_else is None else or_else[1](view, result)
 
     def joint(view: NodeView, operand: int, order: Permutation) -> list[Transport]:
         found = Product.of(view, dialect)
-        if isinstance(found, Refusal) or operand > 1:
+        if isinstance(found, Refusal) or operand not in dialect.slots:
             return []
-        return list(found.forms(operand, order))
+        return list(found.forms(dialect.slots.index(operand), order))
 
     return OpRule((op_type,), transport, pull, lead, domain=domain, joint=joint)
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import onnx_ir as ir
 
-from relayout.layout.transport import Array, Changes, Refusal, Step, Transport
+from relayout.layout.permutation import Permutation
+from relayout.layout.transport import Changes, Refusal, Step, Transport
 from relayout.ops.rule import lead_only
 
 if TYPE_CHECKING:
     from relayout.graph.read import NodeView
-    from relayout.layout.permutation import Permutation
 
 CONVOLVED_RANKS = range(4, 6)
 """Of fewer axes a product reads channels in place 1 itself, of more no runtime convolves."""
@@ -20,12 +20,15 @@ CONVOLVED_RANKS = range(4, 6)
 
 def convolution_as_product(view: NodeView, order: Permutation) -> Transport | Refusal:
     """Conv with its channels stored last, or second to last, is a MatMul by its weight."""
-    weight = _pointwise_weight(view)
-    if weight is None:
+    if not _is_pointwise(view):
         return Refusal("Conv takes its batch from axis 0 and its channels from axis 1")
     from_end = order.rank - order.position(1)
     if from_end > 2:
         return Refusal("Conv takes its channels from axis 1; MatMul would from the last two")
+    constant = view.constant(1)
+    if constant is None:
+        return _by_computed_weight(view, order, from_end)
+    weight = constant.reshape(constant.shape[:2])
     factors = (0, np.ascontiguousarray(weight.T)) if from_end == 1 else (weight, 0)
     if not view.has(2):
         return lead_only(view, order, Changes(steps=(Step("MatMul", factors),)))
@@ -37,15 +40,27 @@ def convolution_as_product(view: NodeView, order: Permutation) -> Transport | Re
     return lead_only(view, order, changes)
 
 
-def _pointwise_weight(view: NodeView) -> Array | None:
-    """The matrix, of one row per result channel, by which a Conv multiplies."""
-    weight = view.constant(1) if view.dtype(0) in {ir.DataType.FLOAT, ir.DataType.DOUBLE} else None
-    if weight is None or any(length != 1 for length in weight.shape[2:]):
-        return None
+def _by_computed_weight(view: NodeView, order: Permutation, from_end: int) -> Transport | Refusal:
+    """A weight that is computed, or dequantised, is stored with its windows as batch axes."""
+    if view.has(2):
+        return Refusal("Conv with a bias and a weight that is computed stays a Conv")
+    windows, columns_first = range(2, order.rank), from_end == 1
+    stored = Permutation((*windows, *((1, 0) if columns_first else (0, 1))))
+    changes = Changes(
+        attributes=dict.fromkeys(view.node.attributes),
+        op_type="MatMul",
+        operand_order=None if columns_first else (1, 0),
+    )
+    return Transport((order, stored), (order,), changes)
+
+
+def _is_pointwise(view: NodeView) -> bool:
+    """Whether a Conv multiplies by one matrix, of one row per result channel, at every place."""
+    weight = view.shape(1) if view.dtype(0) in {ir.DataType.FLOAT, ir.DataType.DOUBLE} else None
+    if weight is None or any(length != 1 for length in weight[2:]):
+        return False
     moves = (*(view.ints("strides") or ()), view.integer("group", 1))
-    if any(step != 1 for step in moves) or any(view.ints("pads") or ()):
-        return None
-    return weight.reshape(weight.shape[:2])
+    return all(step == 1 for step in moves) and not any(view.ints("pads") or ())
 
 
 def product_as_convolution(view: NodeView, order: Permutation) -> Transport | Refusal:

@@ -20,7 +20,7 @@ from relayout.ops.matmul import (
     written_flags,
 )
 from relayout.ops.pointwise import product_as_convolution
-from relayout.ops.rule import OpRule, barrier
+from relayout.ops.rule import OpRule, barrier, first_operand
 
 if TYPE_CHECKING:
     from relayout.graph.read import NodeView
@@ -169,13 +169,32 @@ def _taken_up(view: NodeView, operand: int, order: Permutation, changes: Changes
     return Transport(inputs, (None,) * view.results, changes)
 
 
+def _integer_rule(op_type: str, exchange: tuple[int, ...]) -> OpRule:
+    """A product of quantised factors, of which each has one scale where they change places."""
+    slots = (0, exchange[0])
+
+    def write(view: NodeView, first: Reading, second: Reading) -> Changes | None:
+        parameters = [index for index in range(view.arity) if index not in slots]
+        single = all(_is_one_number(view, index) for index in parameters)
+        return Changes() if (first, second) == (PLAIN, PLAIN) and single else None
+
+    def can_exchange(view: NodeView) -> bool:
+        """Runtimes have no kernel for signed bytes times unsigned ones, only for the reverse."""
+        left, right = (view.dtype(slot) for slot in slots)
+        return right in (left, ir.DataType.UINT8)
+
+    return product_rule(
+        op_type,
+        Dialect(write, exchange=exchange, can_exchange=can_exchange),
+        lead=first_operand,
+        or_else=(matrix_product, pull_matrix_product),
+    )
+
+
 RULES = (
     matmul_rule(Dialect(write_matmul)),
-    OpRule(
-        tuple(op_type for op_type in FORMS if op_type != "MatMul"),
-        matrix_product,
-        pull_matrix_product,
-    ),
+    _integer_rule("MatMulInteger", (1, 0, 3, 2)),
+    _integer_rule("QLinearMatMul", (3, 4, 5, 0, 1, 2, 6, 7)),
     product_rule("Gemm", Dialect(write_gemm, readings_by_flags)),
     OpRule(("Einsum",), einsum, pull_nothing),
     OpRule(("Det",), determinant, pull_determinant),

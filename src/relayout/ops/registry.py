@@ -10,6 +10,7 @@ from relayout.layout.transport import Refusal, Transport
 from relayout.ops import (
     axis,
     broadcasting,
+    contrib,
     control,
     convolution,
     elementwise,
@@ -42,6 +43,7 @@ FAMILIES = (
     recurrent,
     control,
     source,
+    contrib,
 )
 
 RULES: dict[tuple[str, str], OpRule] = {

@@ -1,0 +1,84 @@
+"""Operators of ONNX Runtime's own domain that quantisers write."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from relayout.layout.transport import Changes, Refusal, Transport
+from relayout.ops.broadcasting import aligned
+from relayout.ops.rule import OpRule, lead_only
+
+if TYPE_CHECKING:
+    from relayout.graph.read import NodeView
+    from relayout.layout.permutation import Permutation
+
+DOMAIN = "com.microsoft"
+
+TERMS = (0, 3)
+"""The two operands of a quantised sum or product; scale and zero point follow each."""
+
+FIRST_PART = 2
+"""Where the first part of a quantised Concat stands; scale and zero point follow each."""
+
+FULL_AXIS_SINCE = 13
+"""From this opset on Softmax has one axis; before it takes all axes behind it together."""
+
+
+def wider_term(view: NodeView) -> int:
+    left, right = (view.rank(index) or 0 for index in TERMS)
+    return TERMS[0] if left >= right else TERMS[1]
+
+
+def quantised_pair(view: NodeView, order: Permutation) -> Transport | Refusal:
+    """Both terms are broadcast; every scale is one number."""
+    inputs: list[Permutation | None] = [None] * view.arity
+    unsqueezes = {}
+    for index in TERMS:
+        rank = view.rank(index)
+        if rank is None:
+            return Refusal(f"the rank of {view.op_type}'s operand {index} is unknown")
+        inputs[index], units = aligned(rank, order)
+        unsqueezes.update({index: units} if units else {})
+    return Transport(tuple(inputs), (order,), Changes(unsqueezes=unsqueezes))
+
+
+def pull_quantised_pair(view: NodeView, result: Permutation) -> Permutation | Refusal:
+    if view.rank(wider_term(view)) != result.rank:
+        return Refusal(f"{view.op_type} has no operand of {result.rank} axes")
+    return result
+
+
+def first_part(_view: NodeView) -> int:
+    return FIRST_PART
+
+
+def quantised_concat(view: NodeView, order: Permutation) -> Transport | Refusal:
+    parts = range(FIRST_PART, view.arity, 3)
+    if any(view.rank(index) != order.rank for index in parts):
+        return Refusal("QLinearConcat has parts of unknown rank")
+    inputs = tuple(order if index in parts else None for index in range(view.arity))
+    axis = order.position(view.integer("axis", 0))
+    return Transport(inputs, (order,), Changes({"axis": axis}))
+
+
+def pull_quantised_concat(view: NodeView, result: Permutation) -> Permutation | Refusal:
+    if view.rank(FIRST_PART) != result.rank:
+        return Refusal("QLinearConcat has parts of unknown rank")
+    return result
+
+
+def quantised_softmax(view: NodeView, order: Permutation) -> Transport | Refusal:
+    axis = view.integer("axis", -1) % order.rank
+    if view.integer("opset", 0) >= FULL_AXIS_SINCE:
+        return lead_only(view, order, Changes({"axis": order.position(axis)}))
+    if not order.fixes(*range(axis, order.rank)):
+        return Refusal("QLinearSoftmax before opset 13 works on all trailing axes together")
+    return lead_only(view, order)
+
+
+RULES = (
+    OpRule(("QLinearAdd", "QLinearMul"), quantised_pair, pull_quantised_pair, wider_term, DOMAIN),
+    OpRule(("QLinearLeakyRelu", "QLinearSigmoid"), lead_only, domain=DOMAIN),
+    OpRule(("QLinearConcat",), quantised_concat, pull_quantised_concat, first_part, DOMAIN),
+    OpRule(("QLinearSoftmax",), quantised_softmax, domain=DOMAIN),
+)
