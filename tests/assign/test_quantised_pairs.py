@@ -218,3 +218,27 @@ def assert_no_more(given: onnx.ModelProto, in_floats: onnx.ModelProto) -> None:
 def test_quantisers_stay(network: str, tmp_path: Path) -> None:
     given = quantised(NETWORKS[network].model(), tmp_path, operators=False, per_channel=True)
     assert kinds(optimised(given).model) == kinds(given)
+
+
+POINTWISE = f"""g (float[2,3,3,4] x) => (float[2,3,3,2] y)
+    <int8[2,4,1,1] w = {{1,-2,3,-4,5,-6,7,-8}}, float[2] scale = {{0.5, 0.25}},
+     int8[2] zero = {{0, 0}}, float s = {{0.5}}, uint8 z = {{3}}> {{
+    q = QuantizeLinear(x, s, z)
+    d = DequantizeLinear(q, s, z)
+    t = {TO_NCHW}(d)
+    v = DequantizeLinear<axis=0>(w, scale, zero)
+    c = Conv(t, v)
+    n = {TO_NHWC}(c)
+    r = QuantizeLinear(n, s, z)
+    y = DequantizeLinear(r, s, z)
+}}"""
+
+
+def test_a_quantised_weight_follows_a_convolution_that_becomes_a_product() -> None:
+    given = onnx.parser.parse_model(HEADER.format(opset=21) + POINTWISE)
+    result = optimised(given)
+    assert result.after.transposes == 0
+    assert kinds(result.model) == kinds(given)
+    assert [node.op_type for node in result.model.graph.node].count("MatMul") == 1
+    for one, other in zip(outputs(given), outputs(result.model), strict=True):
+        np.testing.assert_array_equal(other, one)

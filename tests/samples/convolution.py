@@ -64,8 +64,6 @@ def _pointwise(version: int) -> list[Sample]:
         for operands in ([small(*shape), weight], [small(*shape), weight, small(6)]):
             sample = _sample("Conv", version, [*operands], (1,), **named)
             found.append(replace(sample, admits=admits))
-        computed = _sample("Conv", version, [small(*shape), weight], (), **named)
-        found.append(replace(computed, admits=admits))
     return found
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import onnx_ir as ir
 
+from relayout.graph.read import constant_of, is_op
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Changes, Refusal, Step, Transport
 from relayout.ops.rule import lead_only
@@ -27,7 +28,7 @@ def convolution_as_product(view: NodeView, order: Permutation) -> Transport | Re
         return Refusal("Conv takes its channels from axis 1; MatMul would from the last two")
     constant = view.constant(1)
     if constant is None:
-        return _by_computed_weight(view, order, from_end)
+        return _by_quantised_weight(view, order, from_end)
     weight = constant.reshape(constant.shape[:2])
     factors = (0, np.ascontiguousarray(weight.T)) if from_end == 1 else (weight, 0)
     if not view.has(2):
@@ -40,10 +41,13 @@ def convolution_as_product(view: NodeView, order: Permutation) -> Transport | Re
     return lead_only(view, order, changes)
 
 
-def _by_computed_weight(view: NodeView, order: Permutation, from_end: int) -> Transport | Refusal:
-    """A weight that is computed, or dequantised, is stored with its windows as batch axes."""
-    if view.has(2):
-        return Refusal("Conv with a bias and a weight that is computed stays a Conv")
+def _by_quantised_weight(view: NodeView, order: Permutation, from_end: int) -> Transport | Refusal:
+    """A quantised weight is stored with its windows as batch axes, so that its scales follow."""
+    producer = view.node.inputs[1].producer() if view.node.inputs[1] is not None else None
+    if producer is None or not is_op(producer, "DequantizeLinear") or view.has(2):
+        return Refusal("Conv takes its batch from axis 0 and its channels from axis 1")
+    if constant_of(producer.inputs[0]) is None:
+        return Refusal("Conv has a weight that the run computes")
     windows, columns_first = range(2, order.rank), from_end == 1
     stored = Permutation((*windows, *((1, 0) if columns_first else (0, 1))))
     changes = Changes(
