@@ -18,6 +18,7 @@ from relayout.rewrite.block_moves import FindBlockMove, TakeInBlockMove
 from relayout.rewrite.chains import CanonicalChain
 from relayout.rewrite.constants import FoldConstants
 from relayout.rewrite.dead import remove_dead
+from relayout.rewrite.einsum import FoldIntoEinsum
 from relayout.rewrite.kernel_weights import store_weights
 from relayout.rewrite.matmul import FoldIntoGemm, FoldIntoMatMul
 from relayout.rewrite.shapes import LearnShape
@@ -206,6 +207,7 @@ def simplifying() -> Sequence[Rewrite]:
         FoldConstant(),
         ShareEqual(),
         ReorderWeights(),
+        FoldIntoEinsum(),
     )
 
 

@@ -1,8 +1,7 @@
-"""Matrix products, contractions and determinants."""
+"""Matrix products and determinants."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -112,33 +111,6 @@ def matmul_rule(dialect: Dialect) -> OpRule:
     return product_rule("MatMul", dialect, or_else=(_not_of_matrices, pull_matrix_product))
 
 
-def einsum(view: NodeView, order: Permutation) -> Transport | Refusal:
-    """The letters of the first term follow their axes.
-
-    The result stays also in the implicit form: it depends on how often a letter occurs, not on
-    where.
-    """
-    equation = view.string("equation", "").replace(" ", "")
-    term = re.split(",|->", equation, maxsplit=1)[0]
-    head, dots, tail = term.partition("...")
-    start, unnamed = len(head), order.rank - len(head + tail)
-    if unnamed < 0 or (unnamed > 0 and not dots):
-        return Refusal(f"Einsum's equation {equation!r} does not fit its first operand")
-    if not order.fixes(*range(start, start + unnamed)):
-        return Refusal("Einsum's ellipsis names no axes, so they must stay in place")
-    letters = "".join(order.reorder(head + "." * unnamed + tail))
-    moved = letters[:start] + dots + letters[start + unnamed :]
-    return _taken_up(view, 0, order, Changes({"equation": moved + equation[len(term) :]}))
-
-
-def pull_nothing(view: NodeView, result: Permutation) -> Permutation | Refusal:
-    """The result comes out in one order, whatever that of the operand."""
-    lead = view.rank(0)
-    if lead is None or not result.is_identity:
-        return Refusal(f"{view.op_type} gives its result in one order only")
-    return Permutation.identity(lead)
-
-
 def determinant(_view: NodeView, order: Permutation) -> Transport | Refusal:
     """A matrix and its transpose have the same determinant."""
     matrix = {order.rank - 2, order.rank - 1}
@@ -161,12 +133,6 @@ def _has_plain_parameters(view: NodeView, form: ProductForm) -> bool:
 def _is_one_number(view: NodeView, index: int) -> bool:
     shape = view.shape(index)
     return not view.has(index) or (shape is not None and all(length == 1 for length in shape))
-
-
-def _taken_up(view: NodeView, operand: int, order: Permutation, changes: Changes) -> Transport:
-    """The node itself states the order of an operand, and the result does not show it."""
-    inputs = tuple(order if index == operand else None for index in range(view.arity))
-    return Transport(inputs, (None,) * view.results, changes)
 
 
 def _integer_rule(op_type: str, exchange: tuple[int, ...]) -> OpRule:
@@ -196,7 +162,6 @@ RULES = (
     _integer_rule("MatMulInteger", (1, 0, 3, 2)),
     _integer_rule("QLinearMatMul", (3, 4, 5, 0, 1, 2, 6, 7)),
     product_rule("Gemm", Dialect(write_gemm, readings_by_flags)),
-    OpRule(("Einsum",), einsum, pull_nothing),
     OpRule(("Det",), determinant, pull_determinant),
     barrier(
         *("Attention", "LinearAttention", "RotaryEmbedding"),

@@ -1,0 +1,82 @@
+"""Transposes around an Einsum, whose equation can say them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import onnx_ir as ir
+
+from relayout.graph.edit import Editor
+from relayout.graph.read import is_op, perm_of
+from relayout.layout.transport import Changes, Transport
+from relayout.ops.einsum import Equation, equation_of
+from relayout.rewrite.worklist import readers
+
+
+@dataclass(frozen=True, slots=True)
+class FoldIntoEinsum:
+    """An Einsum reads the operand of a Transpose and writes its result.
+
+    Given:  t = Transpose<perm=[0,2,1]>(k); s = Einsum<equation="bqd,bdk->bqk">(q, t);
+            y = Transpose<perm=[0,2,1]>(s)
+    Result: y = Einsum<equation="bqd,bkd->bkq">(q, k)
+    """
+
+    name: str = "fold Transpose into Einsum"
+    op_types: tuple[str, ...] = ("Einsum",)
+
+    def apply(self, node: ir.Node, editor: Editor) -> Iterable[ir.Node] | None:
+        view = editor.region.view(node)
+        if view.unknown_attribute is not None:
+            return None
+        return _operand_folded(node, equation_of(view), editor) or _result_folded(
+            node, equation_of(view), editor
+        )
+
+
+def _operand_folded(node: ir.Node, equation: Equation, editor: Editor) -> list[ir.Node] | None:
+    for index, value in enumerate(node.inputs):
+        producer = None if value is None else value.producer()
+        order = None if producer is None else perm_of(producer)
+        if producer is None or order is None or not is_op(producer, "Transpose"):
+            continue
+        moved = equation.with_operand(index, order.inverse())
+        if moved is None:
+            continue
+        operands = [*node.inputs[:index], producer.inputs[0], *node.inputs[index + 1 :]]
+        result = _restated(node, operands, moved, editor)
+        result.shape = node.outputs[0].shape
+        return _replaced(node, result, editor)
+    return None
+
+
+def _result_folded(node: ir.Node, equation: Equation, editor: Editor) -> list[ir.Node] | None:
+    """Only where nothing else reads the result, or a Transpose would be needed for that."""
+    value = node.outputs[0]
+    reader = readers(value)[0] if len(readers(value)) == 1 else None
+    order = None if reader is None or value.is_graph_output() else perm_of(reader)
+    if reader is None or order is None or not is_op(reader, "Transpose"):
+        return None
+    moved = equation.with_result(order)
+    if moved is None or reader.graph is not node.graph:
+        return None
+    result = _restated(node, list(node.inputs), moved, editor)
+    result.shape = reader.outputs[0].shape
+    return _replaced(reader, result, editor)
+
+
+def _restated(
+    node: ir.Node, operands: list[ir.Value | None], equation: Equation, editor: Editor
+) -> ir.Value:
+    changes = Changes({"equation": str(equation)})
+    transport = Transport((None,) * len(operands), (None,), changes)
+    return editor.restated(node, transport, operands)[0]
+
+
+def _replaced(old: ir.Node, result: ir.Value, editor: Editor) -> list[ir.Node]:
+    producer = result.producer()
+    touched = readers(old.outputs[0])
+    editor.substitute(old.outputs[0], result, origin=old)
+    editor.discard(old)
+    return [*touched, *([] if producer is None else [producer])]
