@@ -172,3 +172,48 @@ def test_a_symbol_without_a_name_gives_none() -> None:
 def test_a_name_of_the_model_is_a_symbol_whatever_it_looks_like() -> None:
     assert size_of("2·N") == Size(1, (("named", "2·N"),))
     assert length_of(Size(3, (("named", "2·N"),))) is None
+
+
+POSITIONS = """g (int64[B,S] ids, float[9,4] words) => (float[P,Q,R] y)
+    <int64[1] zero = {0}, int64[1] one = {1}, int64[1,8] places = {0,1,2,3,4,5,6,7}> {
+    shape = Shape(ids)
+    s = Gather<axis=0>(shape, one)
+    cut = Slice(places, START, s, one)
+    w = Gather(words, ids)
+    p = Gather(words, cut)
+    sum = Add(w, p)
+    y = Relu(sum)
+}"""
+
+
+def test_what_is_cut_to_a_length_has_it_beside_that_length() -> None:
+    found = learned(POSITIONS.replace("START", "zero"))
+    assert found["sum"] == ("B", "S", 4)
+    assert found["cut"] is not None
+    assert found["cut"][0] == 1
+    assert is_invented(found["cut"][1])
+
+
+def test_what_is_cut_from_elsewhere_may_have_any_length() -> None:
+    found = learned(POSITIONS.replace("START", "one"))
+    assert found["sum"] is not None
+    assert is_invented(found["sum"][1])
+
+
+def test_the_idiom_that_expands_to_a_shape_with_holes() -> None:
+    found = learned(
+        """g (float[B,S] x, bool[1,1] m) => (bool[P,Q] y, int64[R] z)
+           <int64[2] minus = {-1, -1}, int64[2] ones = {1, 1}, int64 at = {1},
+            int64 start = {0}, int64 step = {1}> {
+            shape = Shape(x)
+            holes = Equal(shape, minus)
+            target = Where(holes, ones, shape)
+            e = Expand(m, target)
+            y = Not(e)
+            s = Gather<axis=0>(shape, at)
+            r = Range(start, s, step)
+            z = Neg(r)
+        }"""
+    )
+    assert found["e"] == ("B", "S")
+    assert found["r"] == ("S",)

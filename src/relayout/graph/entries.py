@@ -25,7 +25,7 @@ def entries_of(value: ir.Value | None, known: Known) -> Entries | None:
     tensor = constant_of(value)
     if value is None or tensor is None:
         return None if value is None else known.get(value)
-    if not tensor.dtype.is_integer() or len(tensor.shape) > 1 or tensor.size > LONGEST:
+    if not _is_counted(tensor.dtype) or len(tensor.shape) > 1 or tensor.size > LONGEST:
         return None
     return tuple(Size(int(entry)) for entry in tensor.numpy().reshape(-1))
 
@@ -41,9 +41,13 @@ def computed_entries(view: NodeView, known: Known) -> Entries | None:
     return found if found is not None and len(found) == count else (None,) * count
 
 
+def _is_counted(dtype: ir.DataType) -> bool:
+    return dtype.is_integer() or dtype == ir.DataType.BOOL
+
+
 def _count(value: ir.Value) -> int | None:
     shape = shape_of(value)
-    if shape is None or len(shape) > 1 or value.dtype is None or not value.dtype.is_integer():
+    if shape is None or len(shape) > 1 or value.dtype is None or not _is_counted(value.dtype):
         return None
     count = shape[0] if shape else 1
     return count if isinstance(count, int) and count <= LONGEST else None
@@ -117,6 +121,33 @@ def _sum(one: Size, other: Size, sign: int) -> Size | None:
     return Size(one.number + sign * other.number, one.symbols)
 
 
+def _equal(view: NodeView, known: Known) -> Entries | None:
+    return _paired(view, known, _are_equal)
+
+
+def _are_equal(one: Size, other: Size) -> Size | None:
+    """1 or 0; a product of lengths is never negative."""
+    if one == other:
+        return UNIT
+    negative = any(size.number < 0 for size in (one, other))
+    numbers = not one.symbols and not other.symbols
+    return Size(0) if negative or numbers else None
+
+
+def _where(view: NodeView, known: Known) -> Entries | None:
+    chosen, then, otherwise = (entries_of(value, known) for value in view.node.inputs)
+    if not chosen or not then or not otherwise:
+        return None
+    length = max(map(len, (chosen, then, otherwise)))
+    if any(len(part) not in {1, length} for part in (chosen, then, otherwise)):
+        return None
+    columns = (part * (length // len(part)) for part in (chosen, then, otherwise))
+    return tuple(
+        None if c is None else no if c == Size(0) else yes
+        for c, yes, no in zip(*columns, strict=True)
+    )
+
+
 def _paired(
     view: NodeView, known: Known, combine: Callable[[Size, Size], Size | None]
 ) -> Entries | None:
@@ -135,6 +166,7 @@ _COMPUTED: dict[str, Callable[[NodeView, Known], Entries | None]] = {
     "Cast": _same,
     "Concat": _concat,
     "Div": _div,
+    "Equal": _equal,
     "Gather": _gather,
     "Identity": _same,
     "Mul": _mul,
@@ -144,6 +176,7 @@ _COMPUTED: dict[str, Callable[[NodeView, Known], Entries | None]] = {
     "Squeeze": _same,
     "Sub": _sub,
     "Unsqueeze": _same,
+    "Where": _where,
 }
 
 
@@ -204,25 +237,36 @@ def _filled(view: NodeView, known: Known) -> tuple[Size | None, ...] | None:
     return entries_of(view.node.inputs[0], known)
 
 
-def _expanded(view: NodeView, known: Known) -> tuple[Size | None, ...] | None:
-    target, given = entries_of(view.node.inputs[1], known), view.shape(0)
-    if target is None or given is None:
+def _counted_up(view: NodeView, known: Known) -> tuple[Size | None, ...] | None:
+    """A Range from 0 by steps of 1 is as long as its limit says."""
+    first, limit, step = (entries_of(value, known) for value in view.node.inputs)
+    if first != (Size(0),) or step != (UNIT,) or limit is None or len(limit) != 1:
         return None
-    rank = max(len(target), len(given))
-    lengths = [None if length is None else size_of(length) for length in given]
-    padded = [UNIT] * (rank - len(lengths)) + lengths
-    asked = [UNIT] * (rank - len(target)) + list(target)
-    return tuple(_broadcast(one, other) for one, other in zip(padded, asked, strict=True))
+    return limit if limit[0] is not None and limit[0].number >= 0 else None
 
 
-def _broadcast(one: Size | None, other: Size | None) -> Size | None:
-    if one == UNIT:
-        return other
-    return one if other in (UNIT, one) else None
+def sliced(view: NodeView, known: Known) -> dict[int, Size]:
+    """The axes that a Slice cuts from their start, and the lengths that are left at most.
+
+    Where the axis is shorter all of it is left.
+    """
+    axes, steps = _AXES.read_ints(view), _STEPS.read_ints(view)
+    starts, ends = (entries_of(value, known) for value in view.node.inputs[1:3])
+    shape = view.shape(0)
+    if shape is None or starts is None or ends is None or not isinstance(axes, tuple):
+        return {}
+    if isinstance(steps, Refusal) or any(step != 1 for step in steps or ()):
+        return {}
+    found = {
+        axis % len(shape): end
+        for axis, start, end in zip(axes, starts, ends, strict=True)
+        if start == Size(0) and end is not None and end.number > 0
+    }
+    return found if len(found) == len(axes) else {}
 
 
 _TOLD: dict[str, Callable[[NodeView, Known], tuple[Size | None, ...] | None]] = {
     "ConstantOfShape": _filled,
-    "Expand": _expanded,
+    "Range": _counted_up,
     "Reshape": _reshaped,
 }

@@ -15,6 +15,7 @@ from relayout.graph.entries import (
     divisors,
     entries_of,
     shape_told,
+    sliced,
 )
 from relayout.graph.read import (
     Dim,
@@ -28,7 +29,7 @@ from relayout.graph.read import (
     view_of,
 )
 from relayout.graph.region import subgraphs_of
-from relayout.layout.blocks import INVENTED, Symbol, is_invented, length_of
+from relayout.layout.blocks import INVENTED, Size, Symbol, is_invented, length_of
 from relayout.layout.transport import Array
 
 
@@ -49,17 +50,23 @@ class _Sweep:
     opsets: Mapping[str, int]
     known: dict[ir.Value, Entries] = field(default_factory=dict)
     nonzero: set[Symbol] = field(default_factory=set)
+    limits: dict[Dim, Dim] = field(default_factory=dict)
+    """For a length that was cut from a longer axis the one that it was cut to at most."""
 
     def visit(self, node: ir.Node) -> bool:
         """Learn what a node gives; whether that is more than was known."""
         view = view_of(node, self.opsets)
         vague = [value for value in node.outputs if value.name and has_unnamed_length(value)]
         learned = False
+        if node.domain and vague and _broadcast_operands(view):
+            vague[0].type = vague[0].type or _type_of(node.inputs[0])
         if vague and view.unknown_attribute is None:
             for value, found in self._found(view):
                 learned = sharpen(value, found) or learned
         for value in vague:
             _name_lengths(value)
+        if is_op(node, "Slice"):
+            self._note_limits(view)
         if not node.domain:
             self.nonzero |= divisors(view, self.known)
         entries = computed_entries(view, self.known)
@@ -71,13 +78,60 @@ class _Sweep:
         node = view.node
         told = shape_told(view, self.known)
         if told is not None:
-            lengths = [None if size is None else length_of(size) for size in told]
-            return [(node.outputs[0], _possible(lengths))]
+            return [(node.outputs[0], _possible([_length(size) for size in told]))]
         if is_op(node, "If"):
             return _branch_shapes(node)
-        if node.domain:
-            return _foreign_shapes(view)
+        if is_op(node, "Slice") and (shape := self._sliced(view)) is not None:
+            return [(node.outputs[0], shape)]
+        if (sides := self._broadcast_sides(view)) is not None:
+            return [(node.outputs[0], self._broadcast(sides))]
         return [] if any(subgraphs_of(node)) else self._inferred(view)
+
+    def _sliced(self, view: NodeView) -> Shape | None:
+        """The lengths of a Slice whose ends the run computes; None where they are numbers."""
+        shape, ends = view.shape(0), sliced(view, self.known)
+        if shape is None or not any(end.symbols for end in ends.values()):
+            return None
+        return tuple(
+            length if axis not in ends or length == length_of(ends[axis]) else None
+            for axis, length in enumerate(shape)
+        )
+
+    def _note_limits(self, view: NodeView) -> None:
+        shape, given = shape_of(view.node.outputs[0]), view.shape(0)
+        if shape is None or given is None:
+            return
+        for axis, end in sliced(view, self.known).items():
+            length, cut, limit = given[axis], shape[axis], length_of(end)
+            # An axis of length 0 would stay empty beside one of length 1.
+            if isinstance(length, int) and length > 0 and isinstance(cut, str):
+                self.limits[cut] = limit
+
+    def _broadcast_sides(self, view: NodeView) -> list[Shape] | None:
+        """The shapes that an operator broadcasts to one another."""
+        if is_op(view.node, "Expand"):
+            target = entries_of(view.node.inputs[1], self.known)
+            sides = [view.shape(0), None if target is None else tuple(map(_length, target))]
+        else:
+            places = _broadcast_operands(view)
+            sides = [view.shape(index) for index in places]
+        if not sides:
+            return None
+        return [side for side in sides if side is not None] if None not in sides else None
+
+    def _broadcast(self, sides: Sequence[Shape]) -> Shape:
+        rank = max(map(len, sides))
+        wide = [(1,) * (rank - len(side)) + side for side in sides]
+        return tuple(self._common(lengths) for lengths in zip(*wide, strict=True))
+
+    def _common(self, lengths: Sequence[Dim]) -> Dim:
+        """The one length besides 1; what was cut to it at most has it too, or is 1."""
+        others = [length for length in dict.fromkeys(lengths) if length != 1]
+        known = [length for length in others if isinstance(length, int)]
+        if known or not others:
+            return known[0] if known else 1
+        left = [length for length in others if self.limits.get(length) not in others]
+        return left[0] if len(left) == 1 else None
 
     def _inferred(self, view: NodeView) -> list[tuple[ir.Value, Shape]]:
         """What onnx's inference says about one node."""
@@ -117,36 +171,23 @@ class _Sweep:
         return np.asarray(numbers, value.dtype.numpy()).reshape([-1] * len(shape))
 
 
-ALIKE = frozenset(
-    ("com.microsoft", op_type)
-    for op_type in ("QLinearLeakyRelu", "QLinearSigmoid", "QLinearSoftmax")
+BROADCAST = frozenset(
+    (
+        *("Add", "And", "Div", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"),
+        *("Max", "Min", "Mul", "Or", "Pow", "Sub", "Where"),
+    )
 )
-"""Operators of foreign domains whose result has the type and shape of their first operand."""
-
-PAIRS = frozenset((("com.microsoft", "QLinearAdd"), ("com.microsoft", "QLinearMul")))
-"""Those that broadcast operands 0 and 3, of one type."""
+PAIRS = frozenset(("QLinearAdd", "QLinearMul"))
+ALIKE = frozenset(("QLinearLeakyRelu", "QLinearSigmoid", "QLinearSoftmax"))
 
 
-def _foreign_shapes(view: NodeView) -> list[tuple[ir.Value, Shape]]:
-    """The shapes of operators that onnx does not know."""
-    node = view.node
-    key, first = (node.domain, node.op_type), view.shape(0)
-    other = first if key in ALIKE else view.shape(3) if key in PAIRS else None
-    if first is None or other is None:
-        return []
-    result, given = node.outputs[0], node.inputs[0]
-    result.type = result.type or (None if given is None else given.type)
-    rank = max(len(first), len(other))
-    sides = ((1,) * (rank - len(shape)) + shape for shape in (first, other))
-    return [(result, tuple(_broadcast(one, two) for one, two in zip(*sides, strict=True)))]
-
-
-def _broadcast(one: Dim, other: Dim) -> Dim:
-    """The length that both have, or the one that is not 1, if that can be told."""
-    if one in (1, other):
-        return other
-    known = [length for length in (one, other) if isinstance(length, int) and length != 1]
-    return one if other == 1 else known[0] if known else None
+def _broadcast_operands(view: NodeView) -> Sequence[int]:
+    """The operands that are broadcast to the shape of the result, of operators known for that."""
+    if is_op(view.node, *BROADCAST):
+        return range(view.arity)
+    if view.node.domain != "com.microsoft":
+        return ()
+    return (0, 3) if view.op_type in PAIRS else (0,) if view.op_type in ALIKE else ()
 
 
 def _branch_shapes(node: ir.Node) -> list[tuple[ir.Value, Shape]]:
@@ -197,6 +238,14 @@ def _name_lengths(value: ir.Value) -> None:
         f"{INVENTED}{value.name}:{axis}" if length is None else length
         for axis, length in enumerate(shape)
     )
+
+
+def _type_of(value: ir.Value | None) -> ir.TypeProtocol | None:
+    return None if value is None else value.type
+
+
+def _length(size: Size | None) -> Dim:
+    return None if size is None else length_of(size)
 
 
 def _possible(lengths: Sequence[int | str | None]) -> Shape:
