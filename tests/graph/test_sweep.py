@@ -194,6 +194,24 @@ def test_what_is_cut_to_a_length_has_it_beside_that_length() -> None:
     assert is_invented(found["cut"][1])
 
 
+def test_an_end_kept_below_a_constant_is_no_longer_than_the_length() -> None:
+    found = learned(
+        """g (int64[B,S] ids, float[9,4] words) => (float[P,Q,R] y)
+           <int64[2] start = {0, 0}, int64[2] both = {0, 1}, float[2] most = {9, 8},
+            int64[1,8] places = {0,1,2,3,4,5,6,7}> {
+            shape = Shape(ids)
+            f = Cast<to=1>(shape)
+            least = Min(f, most)
+            end = Cast<to=7>(least)
+            cut = Slice(places, start, end, both)
+            e = Expand(cut, shape)
+            p = Gather(words, e)
+            y = Relu(p)
+        }"""
+    )
+    assert found["p"] == ("B", "S", 4)
+
+
 def test_what_is_cut_from_elsewhere_may_have_any_length() -> None:
     found = learned(POSITIONS.replace("START", "one"))
     assert found["sum"] is not None

@@ -77,12 +77,12 @@ def _gather(view: NodeView, known: Known) -> Entries | None:
 
 
 _BOUNDS = tuple(Parameter(name, index) for index, name in enumerate(("starts", "ends"), 1))
-_AXES, _STEPS = Parameter("axes", 3), Parameter("steps", 4)
+AXES, STEPS = Parameter("axes", 3), Parameter("steps", 4)
 
 
 def _slice(view: NodeView, known: Known) -> Entries | None:
     given = _same(view, known)
-    start, end, axes, steps = (bound.read_ints(view) for bound in (*_BOUNDS, _AXES, _STEPS))
+    start, end, axes, steps = (bound.read_ints(view) for bound in (*_BOUNDS, AXES, STEPS))
     if given is None or isinstance(axes, Refusal) or isinstance(steps, Refusal):
         return None
     if not isinstance(start, tuple) or not isinstance(end, tuple) or len(start) != 1:
@@ -243,26 +243,6 @@ def _counted_up(view: NodeView, known: Known) -> tuple[Size | None, ...] | None:
     if first != (Size(0),) or step != (UNIT,) or limit is None or len(limit) != 1:
         return None
     return limit if limit[0] is not None and limit[0].number >= 0 else None
-
-
-def sliced(view: NodeView, known: Known) -> dict[int, Size]:
-    """The axes that a Slice cuts from their start, and the lengths that are left at most.
-
-    Where the axis is shorter all of it is left.
-    """
-    axes, steps = _AXES.read_ints(view), _STEPS.read_ints(view)
-    starts, ends = (entries_of(value, known) for value in view.node.inputs[1:3])
-    shape = view.shape(0)
-    if shape is None or starts is None or ends is None or not isinstance(axes, tuple):
-        return {}
-    if isinstance(steps, Refusal) or any(step != 1 for step in steps or ()):
-        return {}
-    found = {
-        axis % len(shape): end
-        for axis, start, end in zip(axes, starts, ends, strict=True)
-        if start == Size(0) and end is not None and end.number > 0
-    }
-    return found if len(found) == len(axes) else {}
 
 
 _TOLD: dict[str, Callable[[NodeView, Known], tuple[Size | None, ...] | None]] = {

@@ -9,13 +9,13 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 
+from relayout.graph.cuts import sliced
 from relayout.graph.entries import (
     Entries,
     computed_entries,
     divisors,
     entries_of,
     shape_told,
-    sliced,
 )
 from relayout.graph.read import (
     Dim,
@@ -89,23 +89,23 @@ class _Sweep:
 
     def _sliced(self, view: NodeView) -> Shape | None:
         """The lengths of a Slice whose ends the run computes; None where they are numbers."""
-        shape, ends = view.shape(0), sliced(view, self.known)
-        if shape is None or not any(end.symbols for end in ends.values()):
+        shape, cuts = view.shape(0), sliced(view, self.known)
+        if shape is None or not any(cut.length.symbols for cut in cuts.values()):
             return None
+        whole = [axis not in cuts or cuts[axis].leaves(shape[axis]) for axis in range(len(shape))]
         return tuple(
-            length if axis not in ends or length == length_of(ends[axis]) else None
-            for axis, length in enumerate(shape)
+            length if is_whole else None for length, is_whole in zip(shape, whole, strict=True)
         )
 
     def _note_limits(self, view: NodeView) -> None:
         shape, given = shape_of(view.node.outputs[0]), view.shape(0)
         if shape is None or given is None:
             return
-        for axis, end in sliced(view, self.known).items():
-            length, cut, limit = given[axis], shape[axis], length_of(end)
+        for axis, cut in sliced(view, self.known).items():
+            length, left = given[axis], shape[axis]
             # An axis of length 0 would stay empty beside one of length 1.
-            if isinstance(length, int) and length > 0 and isinstance(cut, str):
-                self.limits[cut] = limit
+            if isinstance(length, int) and length > 0 and isinstance(left, str):
+                self.limits[left] = length_of(cut.length)
 
     def _broadcast_sides(self, view: NodeView) -> list[Shape] | None:
         """The shapes that an operator broadcasts to one another."""
