@@ -54,7 +54,7 @@ def layouts_record(loaded: LoadedModel, look: Look) -> LayoutsRecord:
         tensors=tuple(
             TensorRecord(
                 name=value.name or "",
-                shape=shape_text(shape_of(value)),
+                shape=shape_text(shape_of(value), _as_known),
                 layout=str(found.colours[value]),
                 layout_class=found.colours[value].layout_class.value,
                 told=found.origins[value].value,
