@@ -20,6 +20,7 @@ from relayout.assign.strategies.registry import EXACT, Strategy, strategy_of
 from relayout.collector import paused_collector
 from relayout.describe import (
     assumed,
+    defaults_note,
     figures,
     layouts_record,
     model_record,
@@ -128,6 +129,8 @@ class Result:
 
     def record(self) -> RunRecord:
         """What there is to tell."""
+        left = self._left()
+        notes = defaults_note(self.loaded.ir) if left else ()
         applied: Counter[str] = Counter()
         for outcome in self.outcomes:
             applied += outcome.applied
@@ -140,9 +143,9 @@ class Result:
             after=figures(self.after),
             changed=self.changed,
             applied=dict(applied) if self.changed else {},
-            left=self._left(),
+            left=left,
             assumed=assumed(self.loaded, dims),
-            notices=(*self.loaded.notices, *self.choose.notes),
+            notices=(*self.loaded.notices, *self.choose.notes, *notes),
             verdict=self._verdict_text(),
             verified=not self.changed or (self.verdict is not None and self.verdict.equal),
             optimal=self.choose.optimal,

@@ -107,6 +107,20 @@ def assumed(loaded: LoadedModel, dims: Mapping[str, int]) -> Assumed:
     return Assumed(names, len(unknown) - len(told) - len(names), NOMINAL_LENGTH)
 
 
+def defaults_note(model: ir.Model) -> tuple[str, ...]:
+    """Told where constants could be, if the model did not let its caller replace them."""
+    sources = [node.inputs[0] for _, node in moving_transposes(model)]
+    given = [v for v in sources if v is not None and v.is_graph_input() and v.is_initializer()]
+    if not given:
+        return ()
+    if len(given) == 1:
+        return ("an input with a default is turned at every run, since a caller may replace it",)
+    count = len(given)
+    return (
+        f"{count} inputs with defaults are turned at every run, since a caller may replace them",
+    )
+
+
 def shape_text(shape: Shape | None, text: Callable[[Dim], str]) -> str:
     return "?" if shape is None else "[" + ",".join(map(text, shape)) + "]"
 

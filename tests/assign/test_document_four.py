@@ -65,6 +65,14 @@ def test_a_weight_that_a_caller_may_override_is_no_constant(name: str) -> None:
     assert left_by(text, name) == [3]
 
 
+def test_it_is_told_which_weights_are_turned_at_every_run() -> None:
+    text = graph("y = Conv(x, w)", inputs=f"{IMAGE} x, float[3,3,1,1] w")
+    notices = optimize(parse(text), target="nhwc", verify=False).record().notices
+    told = "an input with a default is turned at every run, since a caller may replace it"
+    assert told in notices
+    assert not optimize(parse(CHAIN), target="nhwc", verify=False).record().notices
+
+
 @pytest.mark.parametrize("axis", [-3, -2, -1, 0, 1, 2, 3])
 def test_a_concatenation_keeps_its_axis_wherever_it_is_stored(axis: int) -> None:
     """Neither is every operator that is not channels first agnostic, nor every axis the last."""
