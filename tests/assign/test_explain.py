@@ -18,6 +18,7 @@ from relayout.graph.load import load
 from relayout.graph.source_line import STACK_KEY, source_line
 from relayout.report.explanation import (
     AVOIDABLE,
+    INHERENT,
     INVALID,
     NO_CONFLICT,
     NO_DATA,
@@ -79,7 +80,7 @@ def test_the_border_and_the_operator_behind_others_are_named() -> None:
     assert [demand.reason for demand in last.wanted_by.named] == [
         "the model's output 'last', declared in this order"
     ]
-    assert first.note == last.note == ""
+    assert first.note == last.note == INHERENT
 
 
 def test_another_reader_of_the_tensor_keeps_its_order() -> None:
@@ -138,7 +139,7 @@ def test_a_chain_says_which_of_its_transposes_do_nothing() -> None:
 
 @pytest.mark.parametrize(
     ("shape", "note"),
-    [([2, 4, 6, 1], NO_DATA), ([2, 1, 1, 3], NO_DATA), ([2, 4, 6, 3], ""), (None, INVALID)],
+    [([2, 4, 6, 1], NO_DATA), ([2, 1, 1, 3], NO_DATA), ([2, 4, 6, 3], INHERENT), (None, INVALID)],
 )
 def test_a_transpose_is_judged_by_its_shape(shape: Sequence[int] | None, note: str) -> None:
     perm = {} if shape is None else {"perm": TO_NCHW}
@@ -190,7 +191,7 @@ def test_what_an_optimised_model_keeps_is_explained_by_both_sides() -> None:
     left = optimize(network(), verify=False).record().left
     assert left
     for record in left:
-        assert record.why.note == ""
+        assert record.why.note == INHERENT
         assert record.why.stored_for.named
         assert record.why.wanted_by.named
 
@@ -230,3 +231,30 @@ def test_the_source_line_is_the_innermost_of_the_users_own(
 ) -> None:
     exported = ir.Node("", "Relu", [], metadata_props={STACK_KEY: trace}, doc_string=doc)
     assert source_line(exported) == line
+
+
+def test_a_shuffle_of_channels_is_inherent() -> None:
+    split = helper.make_tensor("split", TensorProto.INT64, [5], [2, 2, 2, 6, 3])
+    merged = helper.make_tensor("merged", TensorProto.INT64, [4], [2, 4, 6, 3])
+    nodes = [
+        helper.make_node("Constant", [], ["split"], value=split),
+        helper.make_node("Constant", [], ["merged"], value=merged),
+        node("Reshape", ["x", "split"], "apart"),
+        node("Transpose", ["apart"], "shuffled", perm=[0, 2, 1, 3, 4]),
+        node("Reshape", ["shuffled", "merged"], "together"),
+    ]
+    assert explained(nodes, ["together"], budget=2.0)["shuffled"].note == INHERENT
+
+
+def test_what_costs_more_without_it_is_not_inherent() -> None:
+    """An operator that can run in the other order at a price does not make a Transpose inherent."""
+    scale = helper.make_tensor("ones", TensorProto.FLOAT, [4], [1.0] * 4)
+    nodes = [
+        helper.make_node("Constant", [], ["ones"], value=scale),
+        node("Transpose", ["x"], "given", perm=TO_NCHW),
+        node("Relu", ["given"], "relu"),
+        node("Transpose", ["relu"], "moved", perm=TO_NHWC),
+        node("InstanceNormalization", ["moved", "ones", "ones"], "norm"),
+    ]
+    found = explained(nodes, ["relu", "norm"])
+    assert INHERENT not in {found["moved"].note}

@@ -129,7 +129,7 @@ def test_what_is_left_is_explained_in_json_too() -> None:
     record = json.loads(json.dumps(optimize(network(), verify=False).record().to_json()))
     last = record["left"][-1]["why"]
     assert [demand["op_type"] for demand in last["wanted_by"]["named"]] == ["Conv"]
-    assert last["note"] == ""
+    assert last["note"].startswith("inherent")
     assert record["assumed"] == {"names": ["N"], "others": 0, "length": 32}
 
 

@@ -10,6 +10,7 @@ import onnx_ir as ir
 
 from relayout.assign.drafts import Draft, NodeDraft
 from relayout.assign.formulate import Formulation, Terms, formulate
+from relayout.assign.inherent import Possible
 from relayout.assign.part import parts_of
 from relayout.assign.problem import Variant, as_given, copies
 from relayout.assign.strategies.exact import solve
@@ -21,6 +22,7 @@ from relayout.layout.transport import Refusal, Transport
 from relayout.ops.rule import ask, ask_joint
 from relayout.report.explanation import (
     AVOIDABLE,
+    INHERENT,
     INVALID,
     NO_CONFLICT,
     NO_DATA,
@@ -88,6 +90,7 @@ class _Explaining:
         self.numbers = {value: number for number, value in enumerate(formulation.tensors)}
         problem = formulation.problem
         self.copies = set(copies(problem, as_given(problem)))
+        self.possible = Possible(problem)
 
     def of(self, node: ir.Node) -> Explanation:
         result, order = node.outputs[0], perm_of(node)
@@ -109,6 +112,8 @@ class _Explaining:
         wanted_by = self._demands(self.walk.wanting(number, wanted, stored))
         if (number, stored, wanted) not in self.kept:
             return Explanation(stored_for, wanted_by, AVOIDABLE)
+        if self.possible.is_inherent(number, wanted):
+            return Explanation(stored_for, wanted_by, INHERENT)
         is_conflict = stored_for.named and wanted_by.named
         return Explanation(stored_for, wanted_by, "" if is_conflict else NO_CONFLICT)
 
