@@ -218,6 +218,18 @@ def test_what_is_cut_from_elsewhere_may_have_any_length() -> None:
     assert is_invented(found["sum"][1])
 
 
+def test_bounds_that_are_attributes_are_left_to_inference() -> None:
+    found = learned(
+        """g (float[B,8] x) => (float[P,Q] y) {
+            cut = Slice<axes=[0], starts=[0], ends=[3]>(x)
+            y = Relu(cut)
+        }""",
+        opset=9,
+    )
+    assert found["cut"] is not None
+    assert found["cut"][1] == 8
+
+
 def test_the_idiom_that_expands_to_a_shape_with_holes() -> None:
     found = learned(
         """g (float[B,S] x, bool[1,1] m) => (bool[P,Q] y, int64[R] z)

@@ -32,6 +32,9 @@ class Cut:
 
 def sliced(view: NodeView, known: Known) -> dict[int, Cut]:
     """The axes that a Slice cuts, where it cuts all of them from their start."""
+    if view.arity < 3:
+        # Before opset 10 the bounds are attributes, so that the run computes none of them.
+        return {}
     axes, steps = AXES.read_ints(view), STEPS.read_ints(view)
     starts, ends = entries_of(view.node.inputs[1], known), _ends(view.node.inputs[2], known)
     shape = view.shape(0)

@@ -191,7 +191,7 @@ def shape_told(view: NodeView, known: Known) -> tuple[Size | None, ...] | None:
 
 def _reshaped(view: NodeView, known: Known) -> tuple[Size | None, ...] | None:
     """What the target says; one length more follows from the number of elements."""
-    target, given = entries_of(view.node.inputs[1], known), view.shape(0)
+    target, given = _reshape_target(view, known), view.shape(0)
     if target is None or given is None or 0 in given:
         return None
     source = [None if length is None else size_of(length) for length in given]
@@ -208,9 +208,14 @@ def _reshaped(view: NodeView, known: Known) -> tuple[Size | None, ...] | None:
     return tuple(None if size == Size(-1) else size for size in asked)
 
 
+def _reshape_target(view: NodeView, known: Known) -> Entries | None:
+    """The target shape where it is an operand, as it is from opset 5 on."""
+    return entries_of(view.node.inputs[1], known) if view.arity > 1 else None
+
+
 def divisors(view: NodeView, known: Known) -> frozenset[Symbol]:
     """The lengths that a Reshape divides by, which fails if one of them is 0."""
-    target = entries_of(view.node.inputs[1], known) if view.op_type == "Reshape" else None
+    target = _reshape_target(view, known) if view.op_type == "Reshape" else None
     given = view.shape(0)
     if target is None or given is None or Size(-1) not in target:
         return frozenset()
