@@ -11,7 +11,6 @@ import onnx_ir as ir
 
 from relayout.graph.read import constant_of, is_op, shape_of
 from relayout.graph.region import Region, regions_of, subgraphs_of
-from relayout.layout.blocks import Size, sizes_of
 
 NOMINAL_LENGTH = 32
 """What an unknown length counts as: neither nothing nor so much that it hides the known ones."""
@@ -95,13 +94,11 @@ def bytes_of(value: ir.Value, dims: Mapping[str, int]) -> int:
     shape = shape_of(value)
     if shape is None or value.dtype is None:
         return 0
-    lengths = [_counted(size, dims) for size in sizes_of(shape, "axis")]
+    lengths = [
+        length if isinstance(length, int) else dims.get(length or "", NOMINAL_LENGTH)
+        for length in shape
+    ]
     return math.ceil(math.prod(lengths) * item_bytes(value.dtype))
-
-
-def _counted(size: Size, dims: Mapping[str, int]) -> int:
-    lengths = (dims.get(name, NOMINAL_LENGTH) for _, name in size.symbols)
-    return size.number * math.prod(lengths)
 
 
 def item_bytes(dtype: ir.DataType) -> float:
