@@ -34,13 +34,16 @@ def refine_shapes(model: ir.Model) -> Counter[str]:
 
 
 def adopt_shapes(model: ir.Model, informed: ir.Model) -> None:
-    """Learn shapes from another form of the same model, in which names mean the same.
+    """Learn shapes and types from another form of the same model, in which names mean the same.
 
     A Transpose that the other form does without has the permuted shape of what it reads.
     """
-    known = {value.name: shape_of(value) for value in _results(informed.graph)}
+    known = {value.name: value for value in _results(informed.graph)}
     for value in _results(model.graph):
-        found = known.get(value.name)
+        same = known.get(value.name)
+        found = shape_of(same)
+        if same is not None:
+            value.type = value.type or same.type
         if found is not None and is_vague(value):
             sharpen(value, found)
         node = value.producer()
