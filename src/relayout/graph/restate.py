@@ -8,10 +8,10 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
-import onnx
 import onnx_ir as ir
 
-from relayout.graph.read import constant_of, schema_of
+from relayout.graph.infer_node import inferred_types
+from relayout.graph.read import constant_of
 from relayout.layout.blocks import Length
 from relayout.layout.transport import AttributeValue, Changes, Step, Transport
 
@@ -186,26 +186,14 @@ def inferred_shapes(
 
     Constants of more bytes than `largest` take part with their shape only.
     """
-    schema = schema_of(node.op_type, version)
-    if schema is None:
-        return {}
     operands = {value.name or "": value for value in node.inputs if value is not None}
-    if any(value.type is None for value in operands.values()):
-        return {}
-    types = {name: ir.serde.serialize_value(value).type for name, value in operands.items()}
     data = {
         name: ir.serde.serialize_tensor(tensor)
         for name, value in operands.items()
         if (tensor := constant_of(value)) is not None
         and (largest is None or tensor.nbytes <= largest)
     }
-    try:
-        inferred = onnx.shape_inference.infer_node_outputs(
-            schema, ir.serde.serialize_node(node), types, data
-        )
-    except onnx.shape_inference.InferenceError:
-        # The given node was not valid either; its own reader says so better.
-        return {}
     return {
-        name: ir.serde.deserialize_type_proto_for_shape(found) for name, found in inferred.items()
+        name: ir.serde.deserialize_type_proto_for_shape(found)
+        for name, found in inferred_types(node, version, data).items()
     }

@@ -17,13 +17,13 @@ from relayout.graph.entries import (
     entries_of,
     shape_told,
 )
+from relayout.graph.infer_node import inferred_types
 from relayout.graph.read import (
     Dim,
     NodeView,
     Shape,
     constant_of,
     is_op,
-    schema_of,
     shape_of,
     tell_nonzero,
     view_of,
@@ -135,22 +135,14 @@ class _Sweep:
 
     def _inferred(self, view: NodeView) -> list[tuple[ir.Value, Shape]]:
         """What onnx's inference says about one node."""
-        node, schema = view.node, schema_of(view.op_type, view.version, view.node.domain)
+        node = view.node
         operands = [value for value in node.inputs if value is not None]
-        if schema is None or any(value.type is None for value in operands):
-            return []
-        types = {str(value.name): ir.serde.serialize_value(value).type for value in operands}
         data = {
             str(value.name): onnx.numpy_helper.from_array(array)
             for value in operands
             if (array := self._array(value)) is not None
         }
-        try:
-            inferred = onnx.shape_inference.infer_node_outputs(
-                schema, ir.serde.serialize_node(node), types, data
-            )
-        except onnx.shape_inference.InferenceError:
-            return []
+        inferred = inferred_types(node, view.version, data)
         found = []
         for value in node.outputs:
             told = inferred.get(str(value.name), onnx.TypeProto()).tensor_type
