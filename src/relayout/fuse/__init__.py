@@ -1,0 +1,1 @@
+"""Groups of operators that run as one kernel each."""
