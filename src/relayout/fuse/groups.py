@@ -9,8 +9,6 @@ import onnx_ir as ir
 
 from relayout.ops.kind import Kind
 
-Body: TypeAlias = ir.Graph | ir.Function
-
 Mode: TypeAlias = Literal["relayout", "tvm"]
 
 
@@ -60,7 +58,7 @@ class Refusal:
 class Partition:
     """The groups of one graph, in an order in which they can run."""
 
-    graph: Body
+    graph: ir.Graph
     groups: tuple[Group, ...]
     refusals: tuple[Refusal, ...]
     mode: Mode

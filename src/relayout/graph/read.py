@@ -153,6 +153,10 @@ class NodeView:
         tensor = constant_of(self.node.inputs[index]) if self.has(index) else None
         return None if tensor is None else tensor.numpy()
 
+    def is_constant(self, index: int) -> bool:
+        """Whether the value of operand `index` is known now."""
+        return self.has(index) and constant_of(self.node.inputs[index]) is not None
+
     def integer(self, name: str, default: int) -> int:
         attribute = self._attribute(name, ir.AttributeType.INT)
         return default if attribute is None else attribute.as_int()
