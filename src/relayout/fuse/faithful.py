@@ -40,12 +40,18 @@ def fuse(region: Region, limits: Limits) -> Fused:
 
 
 def faithful(region: Region, limits: Limits) -> Partition:
-    """The groups, in the order of the vertices that all others in a group lead to."""
     fused = fuse(region, limits)
+    told = Refusals(fused.translation, fused.dominators, fused.unions, limits)
+    refusals = tuple(told.stated(fused.order, fused.refusals))
+    return Partition(region.graph, tuple(groups_of(fused)), refusals, "tvm")
+
+
+def groups_of(fused: Fused) -> list[Group]:
+    """The groups, in the order of the vertices that all others in a group lead to."""
     members: dict[int, list[Vertex]] = {}
     for vertex, union in zip(fused.order, fused.unions, strict=True):
         members.setdefault(union.find().root.index, []).append(vertex)
-    position = {node: number for number, node in enumerate(region.graph)}
+    position = {node: number for number, node in enumerate(fused.translation.calls)}
     groups = [
         _group(members[root], fused, position)
         for root in sorted(members)
@@ -54,9 +60,7 @@ def faithful(region: Region, limits: Limits) -> Partition:
     grouped = {node for group in groups for node in group.nodes}
     unread = (node for node in fused.translation.calls if node not in grouped)
     groups.extend(alone(node, fused.translation) for node in unread)
-    told = Refusals(fused.translation, fused.dominators, fused.unions, limits)
-    refusals = tuple(told.stated(fused.order, fused.refusals))
-    return Partition(region.graph, tuple(groups), refusals, "tvm")
+    return groups
 
 
 def alone(node: ir.Node, translation: Translation) -> Group:

@@ -7,11 +7,12 @@ from types import MappingProxyType
 
 from relayout.fuse.faithful import alone, faithful
 from relayout.fuse.groups import Limits, Mode, Partition
+from relayout.fuse.improved import improved
 from relayout.fuse.translate import translate
 from relayout.graph.region import Region
 
 CHOICES: Mapping[Mode, Callable[[Region, Limits], Partition]] = MappingProxyType(
-    {"relayout": faithful, "tvm": faithful}
+    {"relayout": improved, "tvm": faithful}
 )
 
 

@@ -97,44 +97,44 @@ class Phases:
         if end is None:
             return Why(Code.EXTERN if vertex.is_external else Code.NO_POST_DOMINATOR)
         if self._is_too_deep(vertex, end):
-            return Why(Code.DEPTH, end)
+            return Why(Code.DEPTH, end.index)
         if self._arguments.is_exceeded(vertex):
-            return Why(Code.ARGUMENTS, end)
+            return Why(Code.ARGUMENTS, end.index)
         is_tuple = self._unions[end.index].kind is Kind.TUPLE
         if phase == 2:
             return self._into_tuple(vertex, end) if is_tuple else self._as_before(vertex, end)
         if is_tuple:
-            return Why(Code.TUPLE_SINK, end)
+            return Why(Code.TUPLE_SINK, end.index)
         return self._into(phase, vertex, end)
 
     def _into(self, phase: int, vertex: Vertex, end: Vertex) -> Why | None:
         kind = self._unions[vertex.index].kind
         between = self._dominators[vertex.index].between
         if kind is Kind.REDUCTION:
-            return Why(Code.REDUCTION_SOURCE, end)
+            return Why(Code.REDUCTION_SOURCE, end.index)
         if kind is Kind.COMPLEX:
             if phase != 0:
                 return self._as_before(vertex, end)
             if between != Kind.ELEMENTWISE:
-                return Why(Code.BETWEEN, end)
+                return Why(Code.BETWEEN, end.index)
             return self._blocked(vertex, end, _pointwise)
         if kind <= Kind.BROADCAST:
             if between <= Kind.INJECTIVE or between is Kind.REDUCTION:
                 return self._blocked(vertex, end, _flat_into_complex)
-            return Why(Code.BETWEEN, end)
+            return Why(Code.BETWEEN, end.index)
         if phase == 0:
-            return Why(Code.PATH, end)
+            return Why(Code.PATH, end.index)
         return self._blocked(vertex, end, _flat)
 
     def _into_tuple(self, vertex: Vertex, end: Vertex) -> Why | None:
         own = self._unions[vertex.index]
         if own.kind > Kind.INJECTIVE or self._unions[end.index].find().kind > Kind.INJECTIVE:
-            return Why(Code.TUPLE_SINK, end)
+            return Why(Code.TUPLE_SINK, end.index)
         return self._blocked(vertex, end, _flat)
 
     def _as_before(self, vertex: Vertex, end: Vertex) -> Why:
         """A later phase has no rule of its own for this vertex."""
-        return self.refusals.get(vertex.index) or Why(Code.PATH, end)
+        return self.refusals.get(vertex.index) or Why(Code.PATH, end.index)
 
     def _region(self, source: Vertex, end: Vertex) -> Iterator[Vertex]:
         """The vertices on all ways from the source to the end, without the end, each once."""
@@ -171,7 +171,7 @@ class Phases:
                 continue
             seen.add(vertex.index)
             if not fits(self._unions[vertex.index].find().kind, vertex is end):
-                return Why(Code.PATH, vertex)
+                return Why(Code.PATH, vertex.index)
             if vertex is not end:
                 waiting.extend(reader for reader, _kind in vertex.uses)
         return None
@@ -179,7 +179,7 @@ class Phases:
     def _commit(self, source: Vertex, end: Vertex) -> None:
         if self._arguments.is_waiting:
             self._arguments.postpone(source)
-            self.refusals[source.index] = Why(Code.ARGUMENTS, end)
+            self.refusals[source.index] = Why(Code.ARGUMENTS, end.index)
             return
         self.refusals.pop(source.index, None)
         for vertex in self._region(source, end):

@@ -9,16 +9,12 @@ import onnx_ir as ir
 from relayout.fuse.expressions import Tag
 from relayout.fuse.forward_graph import Vertex
 from relayout.fuse.groups import Limits, Refusal
+from relayout.fuse.naming import named, opaque_reason
 from relayout.fuse.post_dominators import Dominator
 from relayout.fuse.translate import Translation
 from relayout.fuse.unions import Union
 from relayout.fuse.words import Code, Why
 from relayout.ops.kind import Kind
-
-
-def named(node: ir.Node) -> str:
-    """A node as its user knows it."""
-    return f"{node.op_type} {node.name or node.outputs[0].name!s}"
 
 
 class Refusals:
@@ -44,7 +40,7 @@ class Refusals:
                 continue
             if self._is_merged(vertex):
                 continue
-            end = why.at or vertex.uses[0][0]
+            end = vertex.uses[0][0] if why.at is None else order[why.at]
             consumer = operator_of(end)
             yield self._refusal(vertex, producer, end, consumer, why.code)
 
@@ -56,7 +52,9 @@ class Refusals:
         self, vertex: Vertex, producer: ir.Node, end: Vertex, consumer: ir.Node | None, code: Code
     ) -> Refusal:
         if code is Code.OPAQUE:
-            return Refusal(producer, consumer, *self.opaque(producer))
+            return Refusal(
+                producer, consumer, *opaque_reason(producer, self._translation.fusings[producer])
+            )
         if code is Code.EXTERN:
             return Refusal(producer, None, code, f"{named(producer)} is read outside the graph")
         if code is Code.NO_POST_DOMINATOR:
@@ -75,7 +73,9 @@ class Refusals:
         kind = self._unions[vertex.index].kind
         whole = self._unions[end.index].find().kind
         if whole is Kind.OPAQUE and consumer is not None:
-            return Refusal(producer, consumer, *self.opaque(consumer))
+            return Refusal(
+                producer, consumer, *opaque_reason(consumer, self._translation.fusings[consumer])
+            )
         if code is Code.TUPLE_SINK:
             return Refusal(producer, consumer, code, "the tensors named together stay apart")
         if kind is Kind.REDUCTION:
@@ -93,18 +93,6 @@ class Refusals:
             return Refusal(producer, consumer, Code.INJECTIVE_INTO_REDUCTION, reason)
         facts = f"the way to {_word(consumer)} is {_kind(between)}, the group there {_kind(whole)}"
         return Refusal(producer, consumer, code, f"{named(producer)} is {_kind(kind)}, {facts}")
-
-    def opaque(self, node: ir.Node) -> tuple[Code, str]:
-        """Why nothing shares the kernel of a node."""
-        code = Code(self._translation.fusings[node].opaque_for or Code.OPAQUE)
-        if code is Code.DATA_DEPENDENT:
-            return (
-                code,
-                f"the lengths of {named(node)} depend on values that only the run will tell",
-            )
-        if code is Code.UNKNOWN_OPERATOR:
-            return code, f"nothing is known about operator {node.domain}.{node.op_type}"
-        return code, f"{named(node)} shares its kernel with nothing"
 
 
 def operator_of(vertex: Vertex) -> ir.Node | None:

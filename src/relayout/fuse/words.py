@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from relayout.fuse.forward_graph import Vertex
-
 
 class Code(StrEnum):
     """Each names one condition that was tested and failed."""
@@ -26,16 +24,16 @@ class Code(StrEnum):
     COMPLEX_PROLOGUE = "complex_prologue"
     TUPLE_SINK = "tuple_sink"
     REPEAT = "repeat"
-    NUMERIC = "numeric"
     CYCLE = "cycle"
     ROW = "row"
+    RESULTS = "results"
+    READERS = "readers"
     NO_GAIN = "no_gain"
-    UNKNOWN_LENGTHS = "unknown_lengths"
 
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """Why one vertex was not merged, and which other one is to blame."""
+    """Why a fusion was refused, and the number of what stood in its way."""
 
     code: Code
-    at: Vertex | None = None
+    at: int | None = None

@@ -101,7 +101,7 @@ _NAMES: Mapping[Kind, str] = MappingProxyType(
             GreaterOrEqual Less LessOrEqual Max Mean Min Mod Mul Or PRelu Pow Sub Sum Tile
             Unsqueeze Where Xor""",
         Kind.INJECTIVE: """
-            AffineGrid CenterCropPad Concat DepthToSpace Einsum Flatten Gather GatherElements
+            AffineGrid CenterCropPad Concat DepthToSpace Flatten Gather GatherElements
             GatherND GridSample Pad Reshape Resize ReverseSequence RotaryEmbedding Size Slice
             SpaceToDepth Split Squeeze Transpose Upsample""",
         Kind.REDUCTION: """
@@ -109,7 +109,7 @@ _NAMES: Mapping[Kind, str] = MappingProxyType(
             ReduceMin ReduceProd ReduceSum ReduceSumSquare""",
         Kind.COMPLEX: """
             Attention AveragePool CausalConvWithState Conv ConvInteger ConvTranspose DeformConv
-            Gemm GlobalAveragePool GlobalLpPool GlobalMaxPool GroupNormalization Hardmax
+            Einsum Gemm GlobalAveragePool GlobalLpPool GlobalMaxPool GroupNormalization Hardmax
             InstanceNormalization LayerNormalization LinearAttention LogSoftmax LpNormalization
             LpPool MatMul MatMulInteger MaxPool MaxRoiPool MeanVarianceNormalization
             NegativeLogLikelihoodLoss OneHot QLinearConv QLinearMatMul RMSNormalization RoiAlign

@@ -1,0 +1,162 @@
+"""Clusters of operators that grow together, kept in an order in which they can run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from relayout.fuse.sketch import Result, Sketch
+
+LONGEST_SEARCH = 512
+"""How many clusters are looked at to show that a merge closes no cycle; further ones refuse it."""
+
+
+class Clusters:
+    """A partition of the operators in the making; an operator may be repeated in several."""
+
+    def __init__(self, sketch: Sketch, groups: Iterable[Sequence[int]]) -> None:
+        self.sketch = sketch
+        self.members: dict[int, tuple[int, ...]] = {}
+        self.inside: dict[int, set[int]] = {}
+        self.homes: list[list[int]] = [[] for _ in sketch.operators]
+        """The clusters in which each operator runs."""
+        self.after: dict[int, dict[int, None]] = {}
+        self.before: dict[int, dict[int, None]] = {}
+        self._ranks: dict[int, int] = {}
+        self._made = 0
+        for group in groups:
+            self._ranks[self._found(group)] = len(self._ranks)
+        self._link()
+
+    def in_order(self) -> list[int]:
+        return sorted(self.members, key=self._ranks.__getitem__)
+
+    def rank(self, cluster: int) -> int:
+        return self._ranks[cluster]
+
+    def together(self, first: int, second: int) -> list[int]:
+        return sorted(self.inside[first] | self.inside[second])
+
+    def results(
+        self, members: Iterable[int], clusters: Sequence[int]
+    ) -> Iterator[tuple[int, Result]]:
+        """What is read outside of some clusters that would run as one, with what makes it."""
+        for number in members:
+            for result in self.sketch.operators[number].results:
+                if result.leaves or self._is_read_outside(number, result, clusters):
+                    yield number, result
+
+    def _is_read_outside(self, number: int, result: Result, clusters: Sequence[int]) -> bool:
+        return any(
+            home not in clusters and number not in self.inside[home]
+            for reader in result.readers
+            for home in self.homes[reader]
+        )
+
+    def merge(self, first: int, second: int) -> int | None:
+        """The cluster of both, or None if the clusters could then not run one after another."""
+        if self._ranks[first] > self._ranks[second]:
+            first, second = second, first
+        behind = self._reached(first, second, self.after)
+        ahead = self._reached(second, first, self.before)
+        if behind is None or ahead is None:
+            return None
+        merged = self._found(self.together(first, second))
+        self._reorder(first, second, merged, behind, ahead)
+        self._replace(first, second, merged)
+        return merged
+
+    def repeat(self, cluster: int, readers: Sequence[int]) -> None:
+        """Runs a cluster inside each of those that read it, and nowhere else."""
+        repeated = self.members[cluster]
+        for number in repeated:
+            self.homes[number].remove(cluster)
+        for reader in readers:
+            for number in repeated:
+                if number not in self.inside[reader]:
+                    self.homes[number].append(reader)
+            self.inside[reader].update(repeated)
+            self.members[reader] = tuple(sorted(self.inside[reader]))
+            self.before[reader].update(self.before[cluster])
+            self.before[reader].pop(cluster, None)
+        for source in self.before[cluster]:
+            self.after[source].pop(cluster, None)
+            self.after[source].update(dict.fromkeys(readers))
+        self._forget(cluster)
+
+    def _found(self, members: Sequence[int]) -> int:
+        number = self._made
+        self._made += 1
+        self.members[number] = tuple(members)
+        self.inside[number] = set(members)
+        for member in members:
+            self.homes[member].append(number)
+        return number
+
+    def _link(self) -> None:
+        self.after = {cluster: {} for cluster in self.members}
+        self.before = {cluster: {} for cluster in self.members}
+        for operator in self.sketch.operators:
+            for home in self.homes[operator.number]:
+                for reader in (each for result in operator.results for each in result.readers):
+                    self._link_readers(home, operator.number, reader)
+
+    def _link_readers(self, home: int, number: int, reader: int) -> None:
+        for other in self.homes[reader]:
+            if number not in self.inside[other]:
+                self.after[home][other] = None
+                self.before[other][home] = None
+
+    def _reached(self, start: int, end: int, steps: dict[int, dict[int, None]]) -> list[int] | None:
+        """The clusters between two that one leads to, but for the other.
+
+        None if one of them leads to the other, or if too many have to be looked at.
+        """
+        low, high = sorted((self._ranks[start], self._ranks[end]))
+        seen: set[int] = set()
+        waiting = [start]
+        while waiting:
+            current = waiting.pop()
+            for step in steps[current]:
+                if step == end:
+                    if current != start:
+                        return None
+                elif low < self._ranks[step] < high and step not in seen:
+                    seen.add(step)
+                    waiting.append(step)
+            if len(seen) > LONGEST_SEARCH:
+                return None
+        return sorted(seen, key=self._ranks.__getitem__)
+
+    def _reorder(
+        self, first: int, second: int, merged: int, behind: list[int], ahead: list[int]
+    ) -> None:
+        """What leads to the second comes before the merged cluster, what the first leads to after.
+
+        Only clusters between the two change their ranks, among themselves.
+        """
+        ranks = sorted(self._ranks[each] for each in (first, second, *behind, *ahead))
+        self._ranks.update(zip((*ahead, merged), ranks, strict=False))
+        if behind:
+            self._ranks.update(zip(behind, ranks[-len(behind) :], strict=True))
+
+    def _replace(self, first: int, second: int, merged: int) -> None:
+        for steps, back in ((self.after, self.before), (self.before, self.after)):
+            steps[merged] = {
+                each: None
+                for each in (*steps[first], *steps[second])
+                if each not in {first, second}
+            }
+            for each in steps[merged]:
+                back[each].pop(first, None)
+                back[each].pop(second, None)
+                back[each][merged] = None
+        for member in self.members[merged]:
+            self.homes[member] = [
+                home for home in self.homes[member] if home not in {first, second}
+            ]
+        for old in (first, second):
+            self._forget(old)
+
+    def _forget(self, cluster: int) -> None:
+        for mapping in (self.members, self.inside, self.after, self.before, self._ranks):
+            mapping.pop(cluster, None)

@@ -1,0 +1,80 @@
+"""The partition that moves fewest bytes, then has fewest kernels, as far as a search finds it.
+
+It starts from the groups that TVM would choose, cuts them where costly work would be repeated, and
+from there on only ever takes steps that move no more bytes and run no more kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import onnx_ir as ir
+
+from relayout.fuse.clusters import Clusters
+from relayout.fuse.duplication import repeat_cheap
+from relayout.fuse.faithful import faithful, fuse, groups_of
+from relayout.fuse.gains import Gains
+from relayout.fuse.groups import Group, Limits, Partition, Refusal
+from relayout.fuse.merging import Merging
+from relayout.fuse.reasons import reason_of
+from relayout.fuse.repeats import Rates, without_repeats
+from relayout.fuse.sketch import Sketch
+from relayout.fuse.words import Code, Why
+from relayout.graph.region import Region
+from relayout.ops.kind import Kind
+
+
+def improved(region: Region, limits: Limits, rates: Rates | None = None) -> Partition:
+    if not limits.level:
+        return faithful(region, limits)
+    rates = rates or Rates()
+    fused = fuse(region, limits)
+    sketch = Sketch(fused.translation)
+    groups = [[sketch.number_of[node] for node in group.nodes] for group in groups_of(fused)]
+    cut = [part for group in groups for part in without_repeats(sketch, group, rates)]
+    clusters = Clusters(sketch, cut)
+    gains = Gains(clusters, limits, rates)
+    merging = Merging(clusters, gains)
+    merging.run(clusters.in_order())
+    changed = list(dict.fromkeys(repeat_cheap(clusters, gains)))
+    merging.forget(changed)
+    merging.run(cluster for cluster in changed if cluster in clusters.members)
+    found = tuple(_group(clusters, cluster) for cluster in clusters.in_order())
+    refusals = tuple(_refusals(clusters, merging, limits))
+    return Partition(region.graph, found, refusals, "relayout")
+
+
+def _group(clusters: Clusters, cluster: int) -> Group:
+    sketch = clusters.sketch
+    members = clusters.members[cluster]
+    nodes = [sketch.operators[number].node for number in members]
+    kinds = {node: sketch.translation.fusings[node].kind for node in nodes}
+    anchor = next((node for node in nodes if kinds[node] is Kind.COMPLEX), None)
+    repeated = [
+        sketch.operators[number].node
+        for number in members
+        if min(clusters.homes[number], key=clusters.rank) != cluster
+    ]
+    constants = sketch.held_constants(members)
+    return Group(tuple(nodes), max(kinds.values()), anchor, tuple(repeated), constants)
+
+
+def _refusals(clusters: Clusters, merging: Merging, limits: Limits) -> Iterator[Refusal]:
+    """Why clusters that read each other's results are not one."""
+    for cluster in clusters.in_order():
+        for reader in sorted(clusters.after[cluster], key=clusters.rank):
+            why = merging.refusals.get((cluster, reader), Why(Code.READERS))
+            producer, consumer = _meeting(clusters, cluster, reader)
+            reason = reason_of(why, clusters.sketch, producer, consumer, limits)
+            yield Refusal(producer, consumer, reason[0], reason[1])
+
+
+def _meeting(clusters: Clusters, cluster: int, reader: int) -> tuple[ir.Node, ir.Node]:
+    """The first operator of one cluster that another reads, and the operator that reads it."""
+    operators = clusters.sketch.operators
+    for number in clusters.members[cluster]:
+        for result in operators[number].results:
+            for other in result.readers:
+                if reader in clusters.homes[other]:
+                    return operators[number].node, operators[other].node
+    raise AssertionError("clusters that are linked read each other")

@@ -1,0 +1,122 @@
+"""Merges clusters where that saves most, until nothing is saved any more."""
+
+from __future__ import annotations
+
+import heapq
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+
+import onnx_ir as ir
+
+from relayout.fuse.clusters import Clusters
+from relayout.fuse.gains import Gains
+from relayout.fuse.kernel import ANCHORS, ROWS
+from relayout.fuse.siblings import sibling_key
+from relayout.fuse.sketch import Operator, Sketch, count_of
+from relayout.fuse.words import Code, Why
+from relayout.graph.read import constant_of
+from relayout.ops.iteration import Role
+
+MOST_READERS = 64
+"""A value that more clusters read is written to memory for them."""
+
+NEIGHBOURS = 8
+"""How many readers of a tensor on either side are asked whether they are siblings."""
+
+
+class Merging:
+    def __init__(self, clusters: Clusters, gains: Gains) -> None:
+        self._clusters = clusters
+        self._gains = gains
+        self._queue: list[tuple[int, int, int, int]] = []
+        self._readers = _readers_by_value(clusters.sketch)
+        self.refusals: dict[tuple[int, int], Why] = {}
+        """Why two clusters were not merged, the one that runs first named first."""
+
+    def run(self, start: Iterable[int]) -> None:
+        for cluster in start:
+            self._propose_all(cluster)
+        while self._queue:
+            _moved, _kernels, first, second = heapq.heappop(self._queue)
+            if first not in self._clusters.members or second not in self._clusters.members:
+                continue
+            merged = self._clusters.merge(first, second)
+            if merged is None:
+                self.refusals[first, second] = Why(Code.CYCLE)
+            else:
+                self._propose_all(merged)
+
+    def forget(self, clusters: Iterable[int]) -> None:
+        """What was said about clusters that have been changed since."""
+        changed = set(clusters)
+        self._gains.forget(changed)
+        for pair in [pair for pair in self.refusals if not changed.isdisjoint(pair)]:
+            del self.refusals[pair]
+
+    def _propose_all(self, cluster: int) -> None:
+        after = self._clusters.after[cluster]
+        for other in after if len(after) <= MOST_READERS else ():
+            self._propose(cluster, other, is_edge=True)
+        for other in self._clusters.before[cluster]:
+            if len(self._clusters.after[other]) <= MOST_READERS:
+                self._propose(other, cluster, is_edge=True)
+        for other in dict.fromkeys(self._siblings(cluster)):
+            self._propose(*sorted((cluster, other), key=self._clusters.rank), is_edge=False)
+
+    def _propose(self, first: int, second: int, *, is_edge: bool) -> None:
+        if (first, second) in self.refusals:
+            return
+        gain = self._gains.of(first, second)
+        if isinstance(gain, Why):
+            self.refusals[first, second] = gain
+        elif gain.moved < 0 or not (is_edge or gain.moved):
+            self.refusals[first, second] = Why(Code.NO_GAIN)
+        else:
+            heapq.heappush(self._queue, (-gain.moved, -gain.kernels, first, second))
+
+    def _siblings(self, cluster: int) -> Iterator[int]:
+        """Clusters that read a tensor this one reads, near it, and that have the same loop."""
+        loop = self._loop(cluster)
+        if loop is None:
+            return
+        for number in self._clusters.members[cluster]:
+            for value in self._clusters.sketch.operators[number].node.inputs:
+                if value is None or value not in self._readers:
+                    continue
+                for other in self._near(value, number):
+                    if other != cluster and self._loop(other) == loop:
+                        yield other
+
+    def _near(self, value: ir.Value, number: int) -> Iterator[int]:
+        readers = self._readers[value]
+        place = bisect_left(readers, number)
+        for reader in readers[max(0, place - NEIGHBOURS) : place + NEIGHBOURS + 1]:
+            yield from self._clusters.homes[reader]
+
+    def _loop(self, cluster: int) -> object:
+        """What the kernels of siblings have in common; None for one that has no siblings."""
+        operators = [self._clusters.sketch.operators[n] for n in self._clusters.members[cluster]]
+        leads = [each for each in operators if each.role in ANCHORS]
+        if leads:
+            return sibling_key(leads[0])
+        if any(each.role is Role.OPAQUE for each in operators):
+            return None
+        return next((_space(each) for each in operators if each.role in ROWS), operators[-1].count)
+
+
+def _space(operator: Operator) -> object:
+    return count_of(operator.operand_shape(0))
+
+
+def _readers_by_value(sketch: Sketch) -> dict[ir.Value, list[int]]:
+    """Who reads each tensor that is no constant and that several read."""
+    readers: dict[ir.Value, list[int]] = {}
+    for operator in sketch.operators:
+        for value in dict.fromkeys(operator.node.inputs):
+            if value is not None:
+                readers.setdefault(value, []).append(operator.number)
+    return {
+        value: numbers
+        for value, numbers in readers.items()
+        if len(numbers) > 1 and constant_of(value) is None
+    }
