@@ -29,7 +29,7 @@ class Merging:
         self._clusters = clusters
         self._gains = gains
         self._queue: list[tuple[int, int, int, int]] = []
-        self._readers = _readers_by_value(clusters.sketch)
+        self._readers: dict[ir.Value | None, list[int]] = _readers_by_value(clusters.sketch)
         self.refusals: dict[tuple[int, int], Why] = {}
         """Why two clusters were not merged, the one that runs first named first."""
 
@@ -60,7 +60,7 @@ class Merging:
         for other in self._clusters.before[cluster]:
             if len(self._clusters.after[other]) <= MOST_READERS:
                 self._propose(other, cluster, is_edge=True)
-        for other in dict.fromkeys(self._siblings(cluster)):
+        for other in self._siblings(cluster):
             self._propose(*sorted((cluster, other), key=self._clusters.rank), is_edge=False)
 
     def _propose(self, first: int, second: int, *, is_edge: bool) -> None:
@@ -76,18 +76,18 @@ class Merging:
 
     def _siblings(self, cluster: int) -> Iterator[int]:
         """Clusters that read a tensor this one reads, near it, and that have the same loop."""
-        loop = self._loop(cluster)
-        if loop is None:
-            return
-        for number in self._clusters.members[cluster]:
-            for value in self._clusters.sketch.operators[number].node.inputs:
-                if value is None or value not in self._readers:
-                    continue
-                for other in self._near(value, number):
-                    if other != cluster and self._loop(other) == loop:
-                        yield other
+        near = dict.fromkeys(
+            other
+            for number in self._clusters.members[cluster]
+            for value in self._clusters.sketch.operators[number].node.inputs
+            if value in self._readers
+            for other in self._near(value, number)
+            if other != cluster
+        )
+        loop = self._loop(cluster) if near else None
+        yield from (other for other in near if loop is not None and self._loop(other) == loop)
 
-    def _near(self, value: ir.Value, number: int) -> Iterator[int]:
+    def _near(self, value: ir.Value | None, number: int) -> Iterator[int]:
         readers = self._readers[value]
         place = bisect_left(readers, number)
         for reader in readers[max(0, place - NEIGHBOURS) : place + NEIGHBOURS + 1]:
@@ -108,9 +108,9 @@ def _space(operator: Operator) -> object:
     return count_of(operator.operand_shape(0))
 
 
-def _readers_by_value(sketch: Sketch) -> dict[ir.Value, list[int]]:
+def _readers_by_value(sketch: Sketch) -> dict[ir.Value | None, list[int]]:
     """Who reads each tensor that is no constant and that several read."""
-    readers: dict[ir.Value, list[int]] = {}
+    readers: dict[ir.Value | None, list[int]] = {}
     for operator in sketch.operators:
         for value in dict.fromkeys(operator.node.inputs):
             if value is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
+from relayout.collector import paused_collector
 from relayout.fuse.faithful import alone, faithful
 from relayout.fuse.groups import Limits, Mode, Partition
 from relayout.fuse.improved import improved
@@ -18,7 +19,8 @@ CHOICES: Mapping[Mode, Callable[[Region, Limits], Partition]] = MappingProxyType
 
 def partition(region: Region, mode: Mode = "relayout", limits: Limits | None = None) -> Partition:
     """The groups of one graph; the bodies inside it are graphs of their own."""
-    return CHOICES[mode](region, limits or Limits())
+    with paused_collector():
+        return CHOICES[mode](region, limits or Limits())
 
 
 def unfused(region: Region) -> Partition:

@@ -14,6 +14,9 @@ WEIGHT = 1
 
 def are_siblings(operators: Sequence[Operator]) -> bool:
     """Whether all are the same product of the same tensor, but for the number of results."""
+    first = operators[0].node
+    if any(each.node.inputs[0] is not first.inputs[0] for each in operators):
+        return False
     keys = [sibling_key(operator) for operator in operators]
     return keys[0] is not None and all(key == keys[0] for key in keys)
 

@@ -11,7 +11,7 @@ import onnx_ir as ir
 
 from relayout.fuse.translate import HELD_IN_KERNELS, Translation
 from relayout.graph.measure import bytes_of
-from relayout.graph.read import NodeView, Shape, constant_of, shape_of
+from relayout.graph.read import NodeView, Shape, constant_of
 from relayout.graph.region import captured_by, subgraphs_of
 from relayout.ops.iteration import Iteration, Role, is_view, iteration_of, work_per_element
 
@@ -143,7 +143,8 @@ class Sketch:
             if value.name and (value.uses() or value.is_graph_output())
         ]
         producers = [self._read(value, number) for value in node.inputs]
-        shape = _common_shape(results) if results else shape_of(node.outputs[0])
+        shapes = {self.translation.values[result.value].shape for result in results}
+        shape = shapes.pop() if len(shapes) == 1 else None
         work = work_per_element(node)
         count = count_of(shape)
         self.operators.append(
@@ -177,9 +178,3 @@ class Sketch:
 def is_held_scalar(value: ir.Value) -> bool:
     tensor = constant_of(value)
     return tensor is not None and not tuple(tensor.shape) and tensor.dtype in HELD_IN_KERNELS
-
-
-def _common_shape(results: Sequence[Result]) -> Shape | None:
-    """The shape that all results have."""
-    shapes = [shape_of(result.value) for result in results]
-    return shapes[0] if all(shape == shapes[0] for shape in shapes) else None
