@@ -84,7 +84,7 @@ class Kernel:
             return Why(Code.OPAQUE, opaque.number)
         if len(self._anchors) > 1 and not are_siblings(self._anchors):
             return Why(Code.TWO_ANCHORS, self._anchors[-1].number)
-        if not self._anchors and not self._by_rows and len(self._results) == 1:
+        if not self._anchors and not self._by_rows and len(self._results) < 2:
             return None
         self._choose_space()
         return self._walk()
