@@ -60,21 +60,19 @@ def _group(clusters: Clusters, cluster: int) -> Group:
 
 
 def _refusals(clusters: Clusters, merging: Merging, limits: Limits) -> Iterator[Refusal]:
-    """Why clusters that read each other's results are not one."""
+    """Why an operator that reads the result of another has a kernel of its own."""
     for cluster in clusters.in_order():
-        for reader in sorted(clusters.after[cluster], key=clusters.rank):
+        for reader, producer, consumer in _crossings(clusters, cluster):
             why = merging.refusals.get((cluster, reader), Why(Code.READERS))
-            producer, consumer = _meeting(clusters, cluster, reader)
-            reason = reason_of(why, clusters.sketch, producer, consumer, limits)
-            yield Refusal(producer, consumer, reason[0], reason[1])
+            code, reason = reason_of(why, clusters.sketch, producer, consumer, limits)
+            yield Refusal(producer, consumer, code, reason)
 
 
-def _meeting(clusters: Clusters, cluster: int, reader: int) -> tuple[ir.Node, ir.Node]:
-    """The first operator of one cluster that another reads, and the operator that reads it."""
+def _crossings(clusters: Clusters, cluster: int) -> Iterator[tuple[int, ir.Node, ir.Node]]:
+    """Where other clusters read this one: the cluster, what is read, and what reads it."""
     operators = clusters.sketch.operators
     for number in clusters.members[cluster]:
-        for result in operators[number].results:
-            for other in result.readers:
-                if reader in clusters.homes[other]:
-                    return operators[number].node, operators[other].node
-    raise AssertionError("clusters that are linked read each other")
+        for reader in dict.fromkeys(r for made in operators[number].results for r in made.readers):
+            for home in clusters.homes[reader]:
+                if number not in clusters.inside[home]:
+                    yield home, operators[number].node, operators[reader].node
