@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 from typing import Any
 
 from relayout.graph.read import Shape
 from relayout.ops.kind import Kind
 
 
-class Tag(Enum):
+class Tag(StrEnum):
     """What an expression is."""
 
     PARAMETER = "parameter"

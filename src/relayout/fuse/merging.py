@@ -20,7 +20,7 @@ from relayout.ops.iteration import Role
 MOST_READERS = 64
 """A value that more clusters read is written to memory for them."""
 
-NEIGHBOURS = 8
+NEIGHBOURS = 2
 """How many readers of a tensor on either side are asked whether they are siblings."""
 
 
@@ -29,7 +29,12 @@ class Merging:
         self._clusters = clusters
         self._gains = gains
         self._queue: list[tuple[int, int, int, int]] = []
-        self._readers: dict[ir.Value | None, list[int]] = _readers_by_value(clusters.sketch)
+        """Pairs by what they about save, then by the size of the cluster they would be.
+
+        Small ones first: so no cluster is looked at more often than its size doubles.
+        """
+        self._readers = _readers_by_value(clusters.sketch)
+        self._loops: dict[int, object] = {}
         self.refusals: dict[tuple[int, int], Why] = {}
         """Why two clusters were not merged, the one that runs first named first."""
 
@@ -37,14 +42,9 @@ class Merging:
         for cluster in start:
             self._propose_all(cluster)
         while self._queue:
-            _moved, _kernels, first, second = heapq.heappop(self._queue)
-            if first not in self._clusters.members or second not in self._clusters.members:
-                continue
-            merged = self._clusters.merge(first, second)
-            if merged is None:
-                self.refusals[first, second] = Why(Code.CYCLE)
-            else:
-                self._propose_all(merged)
+            *_priority, first, second = heapq.heappop(self._queue)
+            if first in self._clusters.members and second in self._clusters.members:
+                self._try(*sorted((first, second), key=self._clusters.rank))
 
     def forget(self, clusters: Iterable[int]) -> None:
         """What was said about clusters that have been changed since."""
@@ -53,39 +53,59 @@ class Merging:
         for pair in [pair for pair in self.refusals if not changed.isdisjoint(pair)]:
             del self.refusals[pair]
 
-    def _propose_all(self, cluster: int) -> None:
-        after = self._clusters.after[cluster]
-        for other in after if len(after) <= MOST_READERS else ():
-            self._propose(cluster, other, is_edge=True)
-        for other in self._clusters.before[cluster]:
-            if len(self._clusters.after[other]) <= MOST_READERS:
-                self._propose(other, cluster, is_edge=True)
-        for other in self._siblings(cluster):
-            self._propose(*sorted((cluster, other), key=self._clusters.rank), is_edge=False)
-
-    def _propose(self, first: int, second: int, *, is_edge: bool) -> None:
+    def _try(self, first: int, second: int) -> None:
         if (first, second) in self.refusals:
             return
         gain = self._gains.of(first, second)
         if isinstance(gain, Why):
             self.refusals[first, second] = gain
-        elif gain.moved < 0 or not (is_edge or gain.moved):
+            return
+        is_edge = second in self._clusters.after[first]
+        if gain.moved < 0 or not (is_edge or gain.moved):
             self.refusals[first, second] = Why(Code.NO_GAIN)
+            return
+        merged = self._clusters.merge(first, second)
+        if merged is None:
+            self.refusals[first, second] = Why(Code.CYCLE)
         else:
-            heapq.heappush(self._queue, (-gain.moved, -gain.kernels, first, second))
+            self._propose_all(merged)
 
-    def _siblings(self, cluster: int) -> Iterator[int]:
+    def _propose_all(self, cluster: int) -> None:
+        after = self._clusters.after[cluster]
+        before = self._clusters.before[cluster]
+        for other in after if len(after) <= MOST_READERS else ():
+            self._propose(cluster, other)
+        for other in before:
+            if len(self._clusters.after[other]) <= MOST_READERS:
+                self._propose(other, cluster)
+        for other, shared in self._siblings(cluster).items():
+            if other not in after and other not in before:
+                self._propose(cluster, other, shared)
+
+    def _propose(self, first: int, second: int, shared: int = 0) -> None:
+        saved = max(shared, self._clusters.estimate(first, second))
+        size = len(self._clusters.members[first]) + len(self._clusters.members[second])
+        heapq.heappush(self._queue, (-saved, size, first, second))
+
+    def _siblings(self, cluster: int) -> dict[int, int]:
         """Clusters that read a tensor this one reads, near it, and that have the same loop."""
-        near = dict.fromkeys(
-            other
-            for number in self._clusters.members[cluster]
-            for value in self._clusters.sketch.operators[number].node.inputs
-            if value in self._readers
-            for other in self._near(value, number)
-            if other != cluster
-        )
-        loop = self._loop(cluster) if near else None
-        yield from (other for other in near if loop is not None and self._loop(other) == loop)
+        members = self._clusters.members[cluster]
+        inside = self._clusters.inside[cluster]
+        found: dict[int, int] = {}
+        for number in members:
+            operator = self._clusters.sketch.operators[number]
+            for value, producer in zip(operator.node.inputs, operator.producers, strict=True):
+                if value not in self._readers or producer in inside:
+                    continue
+                size = self._clusters.sketch.size_of(value)
+                found.update((other, size) for other in self._near(value, number))
+        found.pop(cluster, None)
+        loop = self._loop(cluster) if found else None
+        return {
+            other: size
+            for other, size in found.items()
+            if loop is not None and self._loop(other) == loop
+        }
 
     def _near(self, value: ir.Value | None, number: int) -> Iterator[int]:
         readers = self._readers[value]
@@ -95,6 +115,11 @@ class Merging:
 
     def _loop(self, cluster: int) -> object:
         """What the kernels of siblings have in common; None for one that has no siblings."""
+        if cluster not in self._loops:
+            self._loops[cluster] = self._loop_of(cluster)
+        return self._loops[cluster]
+
+    def _loop_of(self, cluster: int) -> object:
         operators = [self._clusters.sketch.operators[n] for n in self._clusters.members[cluster]]
         leads = [each for each in operators if each.role in ANCHORS]
         if leads:

@@ -47,6 +47,7 @@ class Phases:
         self._limits = limits
         self._unions = [_alone(vertex) for vertex in order]
         self._arguments = ArgumentLimit(order, self._unions, limits.max_args)
+        self._shortest = self._least_sizes()
         self.refusals: dict[int, Why] = {}
         """Why a vertex was not merged, by index, as it stood when it was last asked."""
 
@@ -148,6 +149,20 @@ class Phases:
             yield vertex
             waiting.extend(reader for reader, _kind in vertex.uses)
 
+    def _least_sizes(self) -> list[int]:
+        """For each vertex a number of vertices that lie on its ways at least.
+
+        Without it graphs in which ways meet late, if at all, would be walked again and again.
+        """
+        least = [1] * len(self._order)
+        for vertex in reversed(self._order):
+            parent = self._dominators[vertex.index].parent
+            for reader, _kind in vertex.uses:
+                is_on_way = reader.index != parent
+                if is_on_way and self._dominators[reader.index].parent == parent:
+                    least[vertex.index] = max(least[vertex.index], 1 + least[reader.index])
+        return least
+
     def _is_too_deep(self, source: Vertex, end: Vertex) -> bool:
         """Whether the group would be too large, or might be.
 
@@ -155,6 +170,8 @@ class Phases:
         a part of what it was merged into: never too little.
         """
         size = self._unions[end.index].find().size
+        if size + self._shortest[source.index] > self._limits.max_depth:
+            return True
         for vertex in self._region(source, end):
             size += self._unions[vertex.index].size
             if size > self._limits.max_depth:

@@ -30,12 +30,13 @@ def repeated_seconds(
     sketch: Sketch, members: Sequence[int], tied: Container[int], rates: Rates
 ) -> float:
     """The time for costly work beyond the first; infinite if nobody can tell."""
+    costly = [number for number in members if sketch.operators[number].work > 1]
+    if not costly:
+        return 0.0
     repeats = _repeats(sketch, members, tied)
     again = 0.0
-    for number in members:
-        operator = sketch.operators[number]
-        if operator.work > 1 and repeats[number] > 1:
-            again += (repeats[number] - 1) * _elements(operator) * operator.work
+    for operator in (sketch.operators[number] for number in costly if repeats[number] > 1):
+        again += (repeats[operator.number] - 1) * _elements(operator) * operator.work
     return again / rates.operations_per_second
 
 

@@ -52,6 +52,7 @@ class Result:
 class Operator:
     number: int
     view: NodeView
+    role: Role
     iteration: Iteration
     shape: Shape | None
     count: Count | None
@@ -65,10 +66,6 @@ class Operator:
     @property
     def node(self) -> ir.Node:
         return self.view.node
-
-    @property
-    def role(self) -> Role:
-        return self.iteration.role
 
     def operand_shape(self, place: int) -> Shape | None:
         return self.view.shape(place)
@@ -99,7 +96,7 @@ class Sketch:
                 if value is None or producer in inside or value in found:
                     continue
                 if producer != OUTSIDE or not self._is_held(value, operator):
-                    found[value] = self._size(value)
+                    found[value] = self.size_of(value)
         return found
 
     def held_constants(self, members: Sequence[int]) -> tuple[ir.Value, ...]:
@@ -124,7 +121,9 @@ class Sketch:
         """Scalars that a kernel carries, however many kernels do."""
         return {value for value in self.translation.values if is_held_scalar(value)}
 
-    def _size(self, value: ir.Value) -> int:
+    def size_of(self, value: ir.Value | None) -> int:
+        if value is None:
+            return 0
         if value not in self._sizes:
             self._sizes[value] = bytes_of(value, {})
         return self._sizes[value]
@@ -148,7 +147,18 @@ class Sketch:
         work = work_per_element(node)
         count = count_of(shape)
         self.operators.append(
-            Operator(number, view, iteration, shape, count, producers, results, work, is_view(node))
+            Operator(
+                number,
+                view,
+                iteration.role,
+                iteration,
+                shape,
+                count,
+                producers,
+                results,
+                work,
+                is_view(node),
+            )
         )
         for place, result in enumerate(results):
             self._makers[result.value] = (number, place)

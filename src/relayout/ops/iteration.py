@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 
 import onnx_ir as ir
 
@@ -17,7 +17,7 @@ from relayout.ops.kind import Kind
 AXES = Parameter("axes", 1)
 
 
-class Role(Enum):
+class Role(StrEnum):
     """What an operator does in the loop of a kernel."""
 
     POINTWISE = "pointwise"
