@@ -56,11 +56,12 @@ class Clusters:
         """What is read outside of some clusters that would run as one, with what makes it."""
         for number in members:
             for result in self.sketch.operators[number].results:
-                if result.leaves or self._is_read_outside(number, result, clusters):
+                if self.is_result(number, result, clusters):
                     yield number, result
 
-    def _is_read_outside(self, number: int, result: Result, clusters: Sequence[int]) -> bool:
-        return any(
+    def is_result(self, number: int, result: Result, clusters: Sequence[int]) -> bool:
+        """Whether what an operator of some clusters makes is read outside of them."""
+        return result.leaves or any(
             home not in clusters and number not in self.inside[home]
             for reader in result.readers
             for home in self.homes[reader]

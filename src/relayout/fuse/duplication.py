@@ -39,5 +39,5 @@ def _is_cheap(clusters: Clusters, cluster: int) -> bool:
 
 
 def _saves(clusters: Clusters, gains: Gains, cluster: int) -> bool:
-    gain = gains.of_repeating(cluster, list(clusters.after[cluster]))
-    return not isinstance(gain, Why) and gain.moved > 0
+    saved = gains.saved_by_repeating(cluster, list(clusters.after[cluster]))
+    return not isinstance(saved, Why) and saved > 0

@@ -68,6 +68,7 @@ class Merging:
         if merged is None:
             self.refusals[first, second] = Why(Code.CYCLE)
         else:
+            self._gains.keep(merged, gain)
             self._propose_all(merged)
 
     def _propose_all(self, cluster: int) -> None:
@@ -89,16 +90,10 @@ class Merging:
 
     def _siblings(self, cluster: int) -> dict[int, int]:
         """Clusters that read a tensor this one reads, near it, and that have the same loop."""
-        members = self._clusters.members[cluster]
-        inside = self._clusters.inside[cluster]
         found: dict[int, int] = {}
-        for number in members:
-            operator = self._clusters.sketch.operators[number]
-            for value, producer in zip(operator.node.inputs, operator.producers, strict=True):
-                if value not in self._readers or producer in inside:
-                    continue
-                size = self._clusters.sketch.size_of(value)
-                found.update((other, size) for other in self._near(value, number))
+        for value, size in self._gains.summaries.of(cluster).operands.items():
+            if value in self._readers:
+                found.update((other, size) for other in self._near(value, cluster))
         found.pop(cluster, None)
         loop = self._loop(cluster) if found else None
         return {
@@ -107,11 +102,13 @@ class Merging:
             if loop is not None and self._loop(other) == loop
         }
 
-    def _near(self, value: ir.Value | None, number: int) -> Iterator[int]:
-        readers = self._readers[value]
-        place = bisect_left(readers, number)
-        for reader in readers[max(0, place - NEIGHBOURS) : place + NEIGHBOURS + 1]:
-            yield from self._clusters.homes[reader]
+    def _near(self, value: ir.Value, cluster: int) -> Iterator[int]:
+        """The clusters that read a value just before or just after this one does."""
+        readers, members = self._readers[value], self._clusters.members[cluster]
+        places = {bisect_left(readers, members[0]), bisect_left(readers, members[-1])}
+        for place in sorted(places):
+            for reader in readers[max(0, place - NEIGHBOURS) : place + NEIGHBOURS + 1]:
+                yield from self._clusters.homes[reader]
 
     def _loop(self, cluster: int) -> object:
         """What the kernels of siblings have in common; None for one that has no siblings."""
@@ -133,9 +130,9 @@ def _space(operator: Operator) -> object:
     return count_of(operator.operand_shape(0))
 
 
-def _readers_by_value(sketch: Sketch) -> dict[ir.Value | None, list[int]]:
+def _readers_by_value(sketch: Sketch) -> dict[ir.Value, list[int]]:
     """Who reads each tensor that is no constant and that several read."""
-    readers: dict[ir.Value | None, list[int]] = {}
+    readers: dict[ir.Value, list[int]] = {}
     for operator in sketch.operators:
         for value in dict.fromkeys(operator.node.inputs):
             if value is not None:

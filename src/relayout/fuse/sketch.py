@@ -80,8 +80,9 @@ class Sketch:
             self._add(node)
         self._mark_leaving()
 
-    def results_of(self, producer: int) -> list[Result]:
-        return self.operators[producer].results
+    def maker_of(self, value: ir.Value) -> int:
+        """The operator that makes a value, or OUTSIDE."""
+        return self._makers.get(value, (OUTSIDE, 0))[0]
 
     @cached_property
     def number_of(self) -> dict[ir.Node, int]:
