@@ -92,6 +92,13 @@ def _moved(net: _Network) -> None:
         net.node("Transpose", [picked[0]], LAST if is_first else FIRST, perm=perm)
 
 
+def _swapped(net: _Network) -> None:
+    """Another order of the same shape."""
+    picked = net.pick(FIRST)
+    if picked:
+        net.node("Transpose", [picked[0]], FIRST, perm=[0, 1, 3, 2])
+
+
 def _reshaped(net: _Network) -> None:
     picked = net.pick(FIRST, FLAT)
     if picked:
@@ -133,7 +140,7 @@ def _sliced_and_joined(net: _Network) -> None:
 
 STEPS = (
     *(_pointwise, _pointwise, _pointwise, _joined, _joined, _scaled, _convolved, _convolved),
-    *(_multiplied, _moved, _moved, _reshaped, _reduced, _reduced, _normalised, _pooled),
+    *(_multiplied, _moved, _swapped, _reshaped, _reduced, _reduced, _normalised, _pooled),
     _sliced_and_joined,
 )
 

@@ -11,7 +11,7 @@ import onnx_ir as ir
 from relayout.graph.read import NodeView, Parameter, is_op, perm_of
 from relayout.graph.region import KERNEL_DOMAIN
 from relayout.layout.transport import Refusal
-from relayout.ops.fusing import Fusing, standard_name
+from relayout.ops.fusing import SHAPING, Fusing, standard_name
 from relayout.ops.kind import Kind
 
 AXES = Parameter("axes", 1)
@@ -39,6 +39,7 @@ class Role(StrEnum):
     COMPLEX = "complex"
     """Some other kernel, which elementwise operators may follow."""
     OPAQUE = "opaque"
+    """Has a kernel of its own, or one whose form is known only when it runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,8 @@ def iteration_of(view: NodeView, fusing: Fusing) -> Iteration:
     if fusing.kind is Kind.OPAQUE:
         return Iteration(Role.OPAQUE)
     name = standard_name(view.node) or ""
+    if any(view.has(place) and not view.is_constant(place) for place in SHAPING.get(name, ())):
+        return Iteration(Role.OPAQUE)
     if is_view(view.node) and name != "Identity":
         return Iteration(Role.VIEW)
     if name in _MOVES:
