@@ -155,12 +155,14 @@ class Phases:
         Without it graphs in which ways meet late, if at all, would be walked again and again.
         """
         least = [1] * len(self._order)
+        up = [0] * len(self._order)
         for vertex in reversed(self._order):
             parent = self._dominators[vertex.index].parent
+            above = 0 if parent is None else up[parent]
             for reader, _kind in vertex.uses:
-                is_on_way = reader.index != parent
-                if is_on_way and self._dominators[reader.index].parent == parent:
-                    least[vertex.index] = max(least[vertex.index], 1 + least[reader.index])
+                if reader.index != parent:
+                    least[vertex.index] = max(least[vertex.index], 1 + up[reader.index] - above)
+            up[vertex.index] = least[vertex.index] + above
         return least
 
     def _is_too_deep(self, source: Vertex, end: Vertex) -> bool:
