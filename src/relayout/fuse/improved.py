@@ -38,7 +38,7 @@ def improved(region: Region, limits: Limits, rates: Rates | None = None) -> Part
     merging.run(clusters.in_order())
     changed = list(dict.fromkeys(repeat_cheap(clusters, gains)))
     merging.forget(changed)
-    merging.run(cluster for cluster in changed if cluster in clusters.members)
+    merging.run(clusters.in_order() if changed else ())
     found = tuple(_group(clusters, cluster) for cluster in clusters.in_order())
     refusals = tuple(_refusals(clusters, merging, limits))
     return Partition(region.graph, found, refusals, "relayout")

@@ -40,7 +40,8 @@ class Merging:
 
     def run(self, start: Iterable[int]) -> None:
         for cluster in start:
-            self._propose_all(cluster)
+            self._propose_readers(cluster)
+            self._propose_siblings(cluster)
         while self._queue:
             *_priority, first, second = heapq.heappop(self._queue)
             if first in self._clusters.members and second in self._clusters.members:
@@ -72,16 +73,20 @@ class Merging:
             self._propose_all(merged)
 
     def _propose_all(self, cluster: int) -> None:
-        after = self._clusters.after[cluster]
-        before = self._clusters.before[cluster]
-        for other in after if len(after) <= MOST_READERS else ():
-            self._propose(cluster, other)
-        for other in before:
+        self._propose_readers(cluster)
+        for other in self._clusters.before[cluster]:
             if len(self._clusters.after[other]) <= MOST_READERS:
                 self._propose(other, cluster)
+        self._propose_siblings(cluster)
+
+    def _propose_readers(self, cluster: int) -> None:
+        after = self._clusters.after[cluster]
+        for other in after if len(after) <= MOST_READERS else ():
+            self._propose(cluster, other)
+
+    def _propose_siblings(self, cluster: int) -> None:
         for other, shared in self._siblings(cluster).items():
-            if other not in after and other not in before:
-                self._propose(cluster, other, shared)
+            self._propose(cluster, other, shared)
 
     def _propose(self, first: int, second: int, shared: int = 0) -> None:
         saved = max(shared, self._clusters.estimate(first, second))
@@ -89,18 +94,20 @@ class Merging:
         heapq.heappush(self._queue, (-saved, size, first, second))
 
     def _siblings(self, cluster: int) -> dict[int, int]:
-        """Clusters that read a tensor this one reads, near it, and that have the same loop."""
+        """Clusters that read a tensor this one reads, near it, and that have the same loop.
+
+        With the size of the tensor; those that read each other's results are no siblings.
+        """
         found: dict[int, int] = {}
         for value, size in self._gains.summaries.of(cluster).operands.items():
             if value in self._readers:
                 found.update((other, size) for other in self._near(value, cluster))
-        found.pop(cluster, None)
-        loop = self._loop(cluster) if found else None
-        return {
-            other: size
-            for other, size in found.items()
-            if loop is not None and self._loop(other) == loop
-        }
+        linked = {cluster, *self._clusters.after[cluster], *self._clusters.before[cluster]}
+        apart = {other: size for other, size in found.items() if other not in linked}
+        loop = self._loop(cluster) if apart else None
+        if loop is None:
+            return {}
+        return {other: size for other, size in apart.items() if self._loop(other) == loop}
 
     def _near(self, value: ir.Value, cluster: int) -> Iterator[int]:
         """The clusters that read a value just before or just after this one does."""
