@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from relayout.fuse.clusters import Clusters
-from relayout.fuse.groups import Limits
+from relayout.fuse.groups import Abilities, Limits
 from relayout.fuse.kernel import Kernel
 from relayout.fuse.repeats import Rates, repeated_seconds
 from relayout.fuse.siblings import are_siblings
@@ -30,11 +30,14 @@ class Gain:
 
 
 class Gains:
-    def __init__(self, clusters: Clusters, limits: Limits, rates: Rates) -> None:
+    def __init__(
+        self, clusters: Clusters, limits: Limits, rates: Rates, abilities: Abilities
+    ) -> None:
         self._clusters = clusters
         self._limits = limits
         self._most_arguments = limits.max_args or MOST_ARGUMENTS
         self._rates = rates
+        self._abilities = abilities
         self._again: dict[int, float] = {}
         self.summaries = Summaries(clusters)
 
@@ -76,7 +79,7 @@ class Gains:
         if cluster not in self._again:
             summary = self.summaries.of(cluster)
             members = self._clusters.members[cluster]
-            kernel = Kernel(self._clusters.sketch, members, _makers(summary))
+            kernel = self._kernel(members, summary)
             if summary.even is None:
                 kernel.refusal()
             self._again[cluster] = self._seconds(members, frozenset(kernel.ties), summary)
@@ -107,10 +110,10 @@ class Gains:
 
     def _repeated(self, first: int, second: int, whole: Summary) -> float | Why:
         """Operators that all work in place on as many elements always fit into one loop."""
-        if whole.even is not None:
+        if whole.even is not None and (self._abilities.results or len(whole.results) < 2):
             return 0.0
         members = self._clusters.together(first, second)
-        kernel = Kernel(self._clusters.sketch, members, _makers(whole))
+        kernel = self._kernel(members, whole)
         why = kernel.refusal()
         return self._seconds(members, frozenset(kernel.ties), whole) if why is None else why
 
@@ -122,8 +125,8 @@ class Gains:
     def _kernel_refusal(self, members: Sequence[int], summary: Summary) -> Why | None:
         if len(members) > self._limits.max_depth:
             return Why(Code.DEPTH)
-        return Kernel(self._clusters.sketch, members, _makers(summary)).refusal()
+        return self._kernel(members, summary).refusal()
 
-
-def _makers(summary: Summary) -> set[int]:
-    return {number for number, _result in summary.results}
+    def _kernel(self, members: Sequence[int], summary: Summary) -> Kernel:
+        makers = {number for number, _result in summary.results}
+        return Kernel(self._clusters.sketch, members, makers, self._abilities)

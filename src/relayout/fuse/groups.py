@@ -25,6 +25,33 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class Abilities:
+    """What the kernels of a target can do beyond those of TVM; without any, TVM's groups stay."""
+
+    results: bool = True
+    """Write several results."""
+    rows: bool = True
+    """Work on before and after a reduction, and keep rows at hand."""
+    prologues: bool = True
+    """Compute what a product or a window reads while it is read."""
+    moves: bool = True
+    """Write elements in another shape or order than they are made in."""
+    siblings: bool = True
+    """Multiply one tensor by several constants."""
+    repeats: bool = True
+    """Do cheap work again where it is read."""
+
+    @property
+    def any(self) -> bool:
+        return self != NONE
+
+
+NONE = Abilities(
+    results=False, rows=False, prologues=False, moves=False, siblings=False, repeats=False
+)
+
+
+@dataclass(frozen=True, slots=True)
 class Group:
     """Operators that run as one kernel; a group of one operator leaves it alone.
 

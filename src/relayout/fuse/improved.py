@@ -7,6 +7,7 @@ from there on only ever takes steps that move no more bytes and run no more kern
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import onnx_ir as ir
 
@@ -14,7 +15,7 @@ from relayout.fuse.clusters import Clusters
 from relayout.fuse.duplication import repeat_cheap
 from relayout.fuse.faithful import faithful, fuse, groups_of
 from relayout.fuse.gains import Gains
-from relayout.fuse.groups import Group, Limits, Partition, Refusal
+from relayout.fuse.groups import Abilities, Group, Limits, Partition, Refusal
 from relayout.fuse.merging import Merging
 from relayout.fuse.reasons import reason_of
 from relayout.fuse.repeats import Rates, without_repeats
@@ -24,19 +25,20 @@ from relayout.graph.region import Region
 from relayout.ops.kind import Kind
 
 
-def improved(region: Region, limits: Limits, rates: Rates | None = None) -> Partition:
-    if not limits.level:
-        return faithful(region, limits)
-    rates = rates or Rates()
+def improved(region: Region, limits: Limits, abilities: Abilities | None = None) -> Partition:
+    abilities = abilities or Abilities()
+    if not limits.level or not abilities.any:
+        return replace(faithful(region, limits), mode="relayout")
+    rates = Rates()
     fused = fuse(region, limits)
     sketch = Sketch(fused.translation)
     groups = [[sketch.number_of[node] for node in group.nodes] for group in groups_of(fused)]
     cut = [part for group in groups for part in without_repeats(sketch, group, rates)]
     clusters = Clusters(sketch, cut)
-    gains = Gains(clusters, limits, rates)
+    gains = Gains(clusters, limits, rates, abilities)
     merging = Merging(clusters, gains)
     merging.run(clusters.in_order())
-    changed = list(dict.fromkeys(repeat_cheap(clusters, gains)))
+    changed = list(dict.fromkeys(repeat_cheap(clusters, gains) if abilities.repeats else ()))
     merging.forget(changed)
     merging.run(clusters.in_order() if changed else ())
     found = tuple(_group(clusters, cluster) for cluster in clusters.in_order())

@@ -13,6 +13,7 @@ import math
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from relayout.fuse.groups import Abilities
 from relayout.fuse.siblings import are_siblings, joins_siblings
 from relayout.fuse.sketch import Count, Operator, Sketch, count_of
 from relayout.fuse.words import Code, Why
@@ -64,7 +65,14 @@ class Tied:
 class Kernel:
     """One attempt to run operators as one kernel; `refusal` says why it cannot be done."""
 
-    def __init__(self, sketch: Sketch, members: Sequence[int], results: set[int]) -> None:
+    def __init__(
+        self,
+        sketch: Sketch,
+        members: Sequence[int],
+        results: set[int],
+        abilities: Abilities | None = None,
+    ) -> None:
+        self._can = abilities or Abilities()
         self._operators = [sketch.operators[number] for number in members]
         self._inside = {operator.number: operator for operator in self._operators}
         self._results = results
@@ -84,10 +92,21 @@ class Kernel:
             return Why(Code.OPAQUE, opaque.number)
         if len(self._anchors) > 1 and not are_siblings(self._anchors):
             return Why(Code.TWO_ANCHORS, self._anchors[-1].number)
+        lacking = self._lacking()
+        if lacking is not None:
+            return Why(Code.CAPABILITY, lacking.number)
         if not self._anchors and not self._by_rows and len(self._results) < 2:
             return None
         self._choose_space()
         return self._walk()
+
+    def _lacking(self) -> Operator | None:
+        """An operator for which the target's kernels lack an ability."""
+        if len(self._results) > 1 and not self._can.results:
+            return self._inside[max(self._results)]
+        if len(self._anchors) > 1 and not self._can.siblings:
+            return self._anchors[-1]
+        return self._by_rows[-1] if self._by_rows and not self._can.rows else None
 
     def _choose_space(self) -> None:
         if len(self._anchors) > 1:
@@ -134,6 +153,8 @@ class Kernel:
             return self._tie_pointwise(operator, tied)
         if operator.role is Role.GATHER:
             return self._tie_gather(operator, tied)
+        if not self._can.moves:
+            return Why(Code.CAPABILITY, operator.number)
         state = tied[0][1]
         if operator.role is Role.VIEW:
             return state
@@ -268,6 +289,8 @@ class Kernel:
 
     def _streaming_refusal(self, anchor: Operator, place: int, source: Operator) -> Why | None:
         """An anchor reads an element many times, so only what costs nothing is done on the way."""
+        if not self._can.prologues:
+            return Why(Code.CAPABILITY, source.number)
         if not anchor.iteration.streamed:
             return Why(Code.COMPLEX_PROLOGUE, anchor.number)
         waiting, seen = [source], {source.number}

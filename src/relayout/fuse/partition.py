@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
-
 from relayout.collector import paused_collector
 from relayout.fuse.faithful import alone, faithful
-from relayout.fuse.groups import Limits, Mode, Partition
+from relayout.fuse.groups import Abilities, Limits, Mode, Partition
 from relayout.fuse.improved import improved
 from relayout.fuse.translate import translate
 from relayout.graph.region import Region
 
-CHOICES: Mapping[Mode, Callable[[Region, Limits], Partition]] = MappingProxyType(
-    {"relayout": improved, "tvm": faithful}
-)
 
-
-def partition(region: Region, mode: Mode = "relayout", limits: Limits | None = None) -> Partition:
+def partition(
+    region: Region,
+    mode: Mode = "relayout",
+    limits: Limits | None = None,
+    abilities: Abilities | None = None,
+) -> Partition:
     """The groups of one graph; the bodies inside it are graphs of their own."""
     with paused_collector():
-        return CHOICES[mode](region, limits or Limits())
+        if mode == "tvm":
+            return faithful(region, limits or Limits())
+        return improved(region, limits or Limits(), abilities)
 
 
 def unfused(region: Region) -> Partition:

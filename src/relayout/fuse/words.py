@@ -24,6 +24,7 @@ class Code(StrEnum):
     COMPLEX_PROLOGUE = "complex_prologue"
     TUPLE_SINK = "tuple_sink"
     REPEAT = "repeat"
+    CAPABILITY = "capability"
     CYCLE = "cycle"
     ROW = "row"
     RESULTS = "results"
