@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import onnx_ir as ir
 
@@ -98,24 +98,27 @@ class Merging:
 
         With the size of the tensor; those that read each other's results are no siblings.
         """
-        found: dict[int, int] = {}
-        for value, size in self._gains.summaries.of(cluster).operands.items():
-            if value in self._readers:
-                found.update((other, size) for other in self._near(value, cluster))
         linked = {cluster, *self._clusters.after[cluster], *self._clusters.before[cluster]}
-        apart = {other: size for other, size in found.items() if other not in linked}
+        apart: dict[int, int] = {}
+        for value, size in self._gains.summaries.of(cluster).operands.items():
+            for reader in self._near(value, cluster):
+                apart.update((h, size) for h in self._clusters.homes[reader] if h not in linked)
         loop = self._loop(cluster) if apart else None
         if loop is None:
             return {}
         return {other: size for other, size in apart.items() if self._loop(other) == loop}
 
-    def _near(self, value: ir.Value, cluster: int) -> Iterator[int]:
-        """The clusters that read a value just before or just after this one does."""
-        readers, members = self._readers[value], self._clusters.members[cluster]
-        places = {bisect_left(readers, members[0]), bisect_left(readers, members[-1])}
-        for place in sorted(places):
-            for reader in readers[max(0, place - NEIGHBOURS) : place + NEIGHBOURS + 1]:
-                yield from self._clusters.homes[reader]
+    def _near(self, value: ir.Value, cluster: int) -> list[int]:
+        """The operators that read a value just before or just after this cluster does."""
+        readers = self._readers.get(value, [])
+        if len(readers) <= NEIGHBOURS:
+            return readers
+        members = self._clusters.members[cluster]
+        low, high = bisect_left(readers, members[0]), bisect_left(readers, members[-1])
+        before, after = max(0, low - NEIGHBOURS), high + NEIGHBOURS + 1
+        if after - before <= 4 * NEIGHBOURS:
+            return readers[before:after]
+        return readers[before : low + NEIGHBOURS] + readers[high - NEIGHBOURS : after]
 
     def _loop(self, cluster: int) -> object:
         """What the kernels of siblings have in common; None for one that has no siblings."""
