@@ -58,7 +58,7 @@ class _Checker:
         The depth of this recursion is bounded by the check in `nested_bodies`.
         """
         defined = _definitions(body)
-        reads = [self._reads(node) for node in body.node]
+        reads = [self.reads(node) for node in body.node]
         free = {
             name: _described(body.node[index])
             for index, names in enumerate(reads)
@@ -76,15 +76,13 @@ class _Checker:
         self._put_in_order(body, defined, reads)
         return free
 
-    def _reads(self, node: onnx.NodeProto) -> list[str]:
+    def reads(self, node: onnx.NodeProto) -> list[str]:
+        """The names that a node and its bodies read."""
         captured = [name for body in subgraphs_of(node) for name in self._free_names(body)]
         return [name for name in (*node.input, *captured) if name]
 
     def _put_in_order(self, body: Body, defined: dict[str, int], reads: list[list[str]]) -> None:
-        needs = [
-            [defined[name] for name in names if defined.get(name, BEFORE_ALL) != BEFORE_ALL]
-            for names in reads
-        ]
+        needs = _needs(defined, reads)
         if all(need < index for index, positions in enumerate(needs) for need in positions):
             return
         order = _stable_order(body, needs)
@@ -94,6 +92,13 @@ class _Checker:
         nodes = [body.node[index] for index in order]
         del body.node[:]
         body.node.extend(nodes)
+
+
+def runnable_order(body: Body) -> list[int]:
+    """The places of the nodes of a body in an order in which they can run, near the given one."""
+    checker = _Checker(sort=False)
+    reads = [checker.reads(node) for node in body.node]
+    return _stable_order(body, _needs(_definitions(body), reads))
 
 
 def free_names(graph: onnx.GraphProto) -> list[str]:
@@ -121,6 +126,14 @@ def _definitions(body: Body) -> dict[str, int]:
             defined[name] = index
     defined.pop("", None)
     return defined
+
+
+def _needs(defined: dict[str, int], reads: list[list[str]]) -> list[list[int]]:
+    """For each node the places of those whose results it reads."""
+    return [
+        [defined[name] for name in names if defined.get(name, BEFORE_ALL) != BEFORE_ALL]
+        for names in reads
+    ]
 
 
 def _stable_order(body: Body, needs: list[list[int]]) -> list[int]:
