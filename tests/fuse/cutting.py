@@ -1,9 +1,9 @@
-"""Groups made at random, to try how they are written: no operator has to be fit for them."""
+"""Groups made by hand or at random, to try how they are written: any operators will do."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import onnx
 import onnx_ir as ir
@@ -16,6 +16,27 @@ from relayout.graph.region import regions_of, subgraphs_of
 from relayout.ops.kind import Kind
 
 LONGEST = 5
+SMALL = 4
+"""Constants with at most so many elements may live in a group."""
+
+
+def grouped(
+    model: onnx.ModelProto,
+    *groups: str,
+    inside: str = "",
+    repeated: str = "",
+) -> onnx.ModelProto:
+    """The model with these groups, each given by the names of what its nodes write.
+
+    `inside` names the constants that live in the groups which read them, `repeated` the nodes that
+    groups repeat though they belong elsewhere.
+    """
+    loaded = load(model)
+    partitions = [
+        Partition(region.graph, tuple(_named(region.graph, groups, inside, repeated)), (), "tvm")
+        for region in regions_of(loaded.ir)
+    ]
+    return emit(loaded, partitions)
 
 
 def cut(model: onnx.ModelProto, seed: int) -> onnx.ModelProto:
@@ -28,8 +49,24 @@ def cut(model: onnx.ModelProto, seed: int) -> onnx.ModelProto:
 
 def random_partition(graph: ir.Graph, chance: random.Random) -> Partition:
     """Neighbours in the order of the graph: such groups never wait for each other in a circle."""
-    groups = [_group(nodes, chance) for nodes in _runs(graph, chance)]
+    groups = [_random_group(nodes, chance) for nodes in _runs(graph, chance)]
     return Partition(graph, tuple(groups), (), "relayout")
+
+
+def _named(graph: ir.Graph, groups: Sequence[str], inside: str, repeated: str) -> Iterator[Group]:
+    writers = {value.name: node for node in graph for value in node.outputs}
+    chosen = [[writers[name] for name in text.split()] for text in groups if _is_in(text, writers)]
+    copies = [writers[name] for name in repeated.split() if name in writers]
+    taken = [node for nodes in chosen for node in nodes if node not in copies]
+    alone = [[node] for node in graph if node not in taken and not is_op(node, "Constant")]
+    for nodes in (*chosen, *alone):
+        read = [value for value in _read_by(nodes) if value.name in inside.split()]
+        again = [node for node in nodes if node in copies and len(nodes) > 1]
+        yield Group(tuple(nodes), Kind.COMPLEX, nodes[0], tuple(again), tuple(read))
+
+
+def _is_in(text: str, writers: dict[str | None, ir.Node]) -> bool:
+    return all(name in writers for name in text.split())
 
 
 def _runs(graph: ir.Graph, chance: random.Random) -> Iterator[list[ir.Node]]:
@@ -49,18 +86,22 @@ def _runs(graph: ir.Graph, chance: random.Random) -> Iterator[list[ir.Node]]:
         yield run
 
 
-def _group(nodes: list[ir.Node], chance: random.Random) -> Group:
-    operands = dict.fromkeys(v for node in nodes for v in node.inputs if v is not None)
-    producers = dict.fromkeys(value.producer() for value in operands)
+def _random_group(nodes: list[ir.Node], chance: random.Random) -> Group:
+    if any(subgraphs_of(nodes[0])):
+        return Group(tuple(nodes), Kind.OPAQUE)
+    producers = dict.fromkeys(value.producer() for value in _read_by(nodes))
     copies = [
         node
         for node in producers
         if node is not None and _may_be_repeated(node, nodes) and chance.random() < 0.5
     ]
     every = [*copies, *nodes]
-    read = dict.fromkeys(v for node in every for v in node.inputs if v is not None)
-    small = [value for value in read if _is_small(value) and chance.random() < 0.7]
+    small = [value for value in _read_by(every) if _is_small(value) and chance.random() < 0.7]
     return Group(tuple(every), Kind.COMPLEX, None, tuple(copies), tuple(small))
+
+
+def _read_by(nodes: Iterable[ir.Node]) -> list[ir.Value]:
+    return list(dict.fromkeys(v for node in nodes for v in node.inputs if v is not None))
 
 
 def _may_be_repeated(node: ir.Node, nodes: list[ir.Node]) -> bool:
@@ -71,4 +112,4 @@ def _may_be_repeated(node: ir.Node, nodes: list[ir.Node]) -> bool:
 
 def _is_small(value: ir.Value) -> bool:
     tensor = constant_of(value)
-    return tensor is not None and tensor.size <= 4
+    return tensor is not None and tensor.size <= SMALL

@@ -10,6 +10,7 @@ one operator stay as they are.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import count
 
 import onnx
 import onnx_ir as ir
@@ -21,6 +22,7 @@ from relayout.graph.model import LoadedModel
 from relayout.graph.names import Names
 from relayout.graph.outline import outlined
 from relayout.graph.read import constant_of
+from relayout.graph.region import subgraphs_of
 
 FUSED_DOMAIN = "relayout.fused"
 
@@ -33,22 +35,34 @@ OPERATORS_NAMED = 5
 
 
 def emit(loaded: LoadedModel, partitions: Sequence[Partition]) -> onnx.ModelProto:
-    """The message of the model with a function for each group of two or more operators.
-
-    Groups are numbered through all graphs of the model, in the order of the partitions.
-    """
-    names = Names.of(loaded.ir)
-    names.taken.update(name for domain, name, _ in loaded.ir.functions if domain == FUSED_DOMAIN)
+    """The message of the model with a function for each group of two or more operators."""
     outlines: dict[ir.Graph, list[Outline]] = {}
-    number = 0
-    for partition in partitions:
-        found = outlines.setdefault(_graph_of(partition), [])
-        for group, results in zip(partition.groups, results_of(partition), strict=True):
-            if is_emitted(group):
-                name = names.fresh(f"{label(group)}_{number}")
-                found.append(_outline(group, results, name))
-            number += 1
+    for partition, names in zip(partitions, names_of(loaded, partitions), strict=True):
+        parts = zip(partition.groups, results_of(partition), names, strict=True)
+        outlines[partition.graph] = [
+            _outline(group, results, name) for group, results, name in parts if name is not None
+        ]
     return outlined(loaded, outlines, FUSED_DOMAIN)
+
+
+def names_of(loaded: LoadedModel, partitions: Sequence[Partition]) -> list[list[str | None]]:
+    """For each group of each partition the name of its function; None if it has none.
+
+    Groups are numbered through all graphs of a model, in the order of the partitions.
+    """
+    if not partitions:
+        return []
+    taken = Names.of(loaded.ir)
+    taken.taken.update(name for domain, name, _ in loaded.ir.functions if domain == FUSED_DOMAIN)
+    numbers = count()
+    return [
+        [_name(group, next(numbers), taken) for group in partition.groups]
+        for partition in partitions
+    ]
+
+
+def _name(group: Group, number: int, taken: Names) -> str | None:
+    return taken.fresh(f"{label(group)}_{number}") if is_emitted(group) else None
 
 
 def is_emitted(group: Group) -> bool:
@@ -64,12 +78,9 @@ def label(group: Group) -> str:
     return "_".join(shown)
 
 
-def _graph_of(partition: Partition) -> ir.Graph:
-    body = partition.graph
-    return body.graph if isinstance(body, ir.Function) else body
-
-
 def _outline(group: Group, results: tuple[ir.Value, ...], name: str) -> Outline:
+    if any(any(subgraphs_of(node)) for node in group.nodes):
+        raise ValueError(f"{name}: a node with bodies of its own runs alone")
     inside = tuple(value for value in group.constants if _can_be_inside(value))
     outside = tuple(value for value in group.constants if value not in inside)
     notes = {KIND_KEY: group.kind.name.lower()}

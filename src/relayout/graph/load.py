@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import onnx
 import onnx_ir as ir
 
 from relayout.errors import BadModelError, quoted
@@ -30,6 +31,13 @@ def load(source: ModelSource, *, allow_hard_links: bool = False) -> LoadedModel:
         if start.path is None:
             raise
         raise BadModelError(f"{quoted(str(start.path))}: {error}") from None
+
+
+def reloaded(loaded: LoadedModel, message: onnx.ModelProto) -> LoadedModel:
+    """Another message with the same data files, ready for editing."""
+    files = loaded.files
+    start = Given(message, loaded.path, files.folder, loaded.spill)
+    return _examined(start, allow_hard_links=files.allow_hard_links)
 
 
 def _examined(start: Given, *, allow_hard_links: bool) -> LoadedModel:

@@ -7,7 +7,7 @@ is written down, so that `inlined` can put it back exactly.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, MutableSequence, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, MutableSequence, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
@@ -29,6 +29,7 @@ from relayout.graph.places import (
     VALUE_INFO,
     places_text,
 )
+from relayout.graph.records import declared_symbols, record_of
 from relayout.graph.scope import runnable_order
 from relayout.graph.walk import Body, nested_bodies, subgraphs_of
 
@@ -54,6 +55,8 @@ def outlined(
         return result
     del result.functions[:]
     result.functions.extend(functions)
+    # Runtimes that expand functions meet the calls inside them in the main graph.
+    _import(domain, result)
     if result.ir_version < FUNCTIONS_SINCE:
         result.metadata_props.add(key=IR_VERSION, value=str(result.ir_version))
         result.ir_version = FUNCTIONS_SINCE
@@ -75,9 +78,14 @@ def _edited(
     for graph, outlines, body in reversed(found):
         homes = homes_of(graph, outlines, _pinned(body))
         functions = [*_Taking(graph, body, homes, holder, domain).take(outlines), *functions]
-    if functions and domain not in {entry.domain for entry in holder.opset_import}:
-        holder.opset_import.add(domain=domain, version=1)
+    if functions:
+        _import(domain, holder)
     return functions
+
+
+def _import(domain: str, holder: Holder) -> None:
+    if domain not in {entry.domain for entry in holder.opset_import}:
+        holder.opset_import.add(domain=domain, version=1)
 
 
 def _pinned(body: Body) -> set[str]:
@@ -112,6 +120,7 @@ class _Taking:
         for place, record in enumerate(body.value_info):
             self.records[record.name].append(place)
         self.moved_records: list[int] = []
+        self.symbols = declared_symbols(body)
 
     def take(self, outlines: Sequence[Outline]) -> list[onnx.FunctionProto]:
         """The functions; the body is left with their calls."""
@@ -129,7 +138,9 @@ class _Taking:
         head = [self._initializer(v, outline) for v in outline.constants if v.producer() is None]
         parts = [self._node(node, outline) for node in self._nodes(outline)]
         nodes = [part.node for part in (*head, *parts)]
-        records = self._records([*head, *parts], outline)
+        places = self._records([*head, *parts], outline)
+        records = [self.body.value_info[place] for place in places]
+        records += self._new_records(outline, {record.name for record in records})
         function = onnx.FunctionProto(
             domain=self.domain,
             name=outline.name,
@@ -138,14 +149,14 @@ class _Taking:
             attribute=list(_references(nodes)),
             node=nodes,
             opset_import=self._imports(nodes),
-            value_info=[self.body.value_info[place] for place in records],
+            value_info=records,
         )
         notes = {
             PRIMITIVE: "1",
             **outline.notes,
             NODES: places_text(part.place for part in parts),
             INITIALIZERS: places_text(part.place for part in head),
-            VALUE_INFO: places_text(records),
+            VALUE_INFO: places_text([*places, *[None] * (len(records) - len(places))]),
         }
         for key, text in notes.items():
             if text:
@@ -179,6 +190,15 @@ class _Taking:
         places = sorted(place for name in inner for place in self.records.get(name, ()))
         self.moved_records += places
         return places
+
+    def _new_records(
+        self, outline: Outline, recorded: Collection[str]
+    ) -> Iterator[onnx.ValueInfoProto]:
+        """The types of all other values of the function, which has no other place for them."""
+        results = (value for node in outline.nodes for value in node.outputs)
+        for value in (*outline.inputs, *results):
+            if value.name and value.type is not None and value.name not in recorded:
+                yield record_of(value, self.symbols)
 
     # the body
 

@@ -25,9 +25,9 @@ def merge_records(target: Body, graph: ir.Graph) -> None:
         annotations = source.quantization_annotation
         _drop(target.quantization_annotation, [note.tensor_name in gone for note in annotations])
     if recorded:
-        symbols = _declared_symbols(source)
+        symbols = declared_symbols(source)
         target.value_info.extend(
-            _record(value, symbols) for value in _inner_values(graph) if value.name not in before
+            record_of(value, symbols) for value in _inner_values(graph) if value.name not in before
         )
 
 
@@ -72,7 +72,7 @@ def _inner_values(graph: ir.Graph) -> Iterator[ir.Value]:
                 yield value
 
 
-def _record(value: ir.Value, symbols: set[str]) -> onnx.ValueInfoProto:
+def record_of(value: ir.Value, symbols: set[str]) -> onnx.ValueInfoProto:
     """The record of a new value.
 
     Symbols that only inference made up stay out: the file may use the same word otherwise.
@@ -84,7 +84,7 @@ def _record(value: ir.Value, symbols: set[str]) -> onnx.ValueInfoProto:
     return message
 
 
-def _declared_symbols(body: Body) -> set[str]:
+def declared_symbols(body: Body) -> set[str]:
     if not isinstance(body, onnx.GraphProto):
         return set()
     return {dim.dim_param for value in body.input for dim in value.type.tensor_type.shape.dim}

@@ -129,6 +129,8 @@ def _merged_with_data(loaded: LoadedModel, stage: Staged) -> onnx.ModelProto:
 
 def _new_bytes(loaded: LoadedModel) -> int:
     """The bytes of initialisers that are not of the given model."""
+    if loaded.editable is None:
+        return 0
     return sum(
         value.const_value.nbytes
         for graph in loaded.ir.graphs()
