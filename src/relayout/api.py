@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import onnx
@@ -18,6 +17,7 @@ from relayout.assign.layouts import ChooseLayouts
 from relayout.assign.part import parts_of
 from relayout.assign.strategies.registry import EXACT, Strategy, strategy_of
 from relayout.collector import paused_collector
+from relayout.delivery import Stage, deliver
 from relayout.describe import (
     assumed,
     defaults_note,
@@ -33,7 +33,7 @@ from relayout.graph.load import load
 from relayout.graph.measure import Measure, Objective, measure
 from relayout.graph.model import LoadedModel
 from relayout.graph.opset import raise_opset
-from relayout.graph.save import Staged, staged, to_proto
+from relayout.graph.save import to_proto
 from relayout.graph.sources import ModelSource
 from relayout.infer.colours import Look
 from relayout.pipeline import Checking, Outcome, Timing, layouts, learn_shapes, prepared
@@ -41,11 +41,7 @@ from relayout.report.layouts import LayoutsRecord
 from relayout.report.records import ModelRecord, RunRecord, TransposeRecord
 from relayout.targets.kernels import check_kernels
 from relayout.targets.target import target_of
-from relayout.verify.isolated import compare_isolated
 from relayout.verify.verdict import NumericOptions, NumericVerdict
-
-Stage = Callable[[str], None]
-"""Is told what is being done now."""
 
 NOT_VERIFIED = "not verified, as asked"
 SAME_FILE = "the same model"
@@ -375,30 +371,10 @@ def _freed(result: Result) -> Result:
 def _delivered(
     result: Result, output: Path | None, inputs: NumericOptions | None, stage: Stage
 ) -> Result:
-    """Write the model beside its place, compare, and put it in its place if it is right."""
-    compares = result.changed and inputs is not None
-    if output is None and not compares:
-        return result
-    with TemporaryDirectory(prefix="relayout-") as folder:
-        place = Path(folder) / "after.onnx" if output is None else output
-        stage("writing")
-        with staged(result.loaded, place, changed=result.changed) as file:
-            if result.changed and inputs is not None:
-                stage("comparing numbers")
-                verdict = compared(result.loaded, file, inputs, Path(folder))
-                result = replace(result, verdict=verdict)
-            if output is not None and result.accepted:
-                file.commit()
-                result = replace(result, output=output)
-    return result
-
-
-def compared(
-    loaded: LoadedModel, file: Staged, inputs: NumericOptions, folder: Path
-) -> NumericVerdict:
-    if loaded.path is not None:
-        return compare_isolated(loaded.path, file.path, inputs)
-    given = folder / "before.onnx"
-    with staged(loaded, given, changed=False) as original:
-        original.commit()
-    return compare_isolated(given, file.path, inputs)
+    """Compare the model with the given one, and write it if it is right."""
+    delivery = deliver(result.loaded, result.loaded, output, inputs, stage, changed=result.changed)
+    return replace(
+        result,
+        verdict=delivery.verdict or result.verdict,
+        output=delivery.output or result.output,
+    )

@@ -1,4 +1,4 @@
-"""The command line; the only module that prints.
+"""The command line; with `commands/` the only code that prints.
 
 Exit codes: 0 done (and verified), 1 the verdict is no, 2 bad input or usage.
 """
@@ -9,18 +9,19 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from relayout import __version__
+from relayout.commands.terminal import BAD_INPUT, DONE, REFUSED
+from relayout.commands.terminal import add_dims as _add_dims
+from relayout.commands.terminal import add_numbers as _add_numbers
+from relayout.commands.terminal import count as _count
+from relayout.commands.terminal import numeric_options as _numeric_options
+from relayout.commands.terminal import progress as _progress
+from relayout.commands.terminal import show as _show
 from relayout.errors import RelayoutError
-
-if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
-
-DONE, REFUSED, BAD_INPUT = 0, 1, 2
 
 DEBUG = "RELAYOUT_DEBUG"
 """The environment variable that lets a fault of our own show its traceback."""
@@ -251,32 +252,6 @@ def _add_choosing(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--budget", type=float, default=10.0, metavar="SECONDS", help=BUDGET_HELP)
 
 
-def _add_numbers(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--tolerance", type=float, help="largest error relative to an output's scale"
-    )
-    parser.add_argument(
-        "--shape",
-        action="append",
-        default=[],
-        type=_shape,
-        metavar="NAME=1,3,224,224",
-        help="the shape of an input, for verifying",
-    )
-    _add_dims(parser)
-
-
-def _add_dims(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--dim",
-        action="append",
-        default=[],
-        type=_dim,
-        metavar="NAME=8",
-        help="the length of a symbolic dimension",
-    )
-
-
 def _add_form(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help="list every Transpose")
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -320,63 +295,6 @@ def _read_json(path: str) -> Any:
         raise RelayoutError(f"cannot read {path!r}: {error.strerror}") from None
     except ValueError:
         raise RelayoutError(f"{path!r} is not JSON") from None
-
-
-def _numeric_options(options: argparse.Namespace) -> Any:
-    from relayout.verify.verdict import NumericOptions
-
-    return NumericOptions(
-        dims=dict(options.dim), shapes=dict(options.shape), tolerance=options.tolerance
-    )
-
-
-def _shape(text: str) -> tuple[str, tuple[int, ...]]:
-    name, _, lengths = text.rpartition("=")
-    try:
-        shape = tuple(int(length) for length in lengths.split(",") if length)
-    except ValueError:
-        shape = (-1,)
-    if not name or any(length < 0 for length in shape):
-        raise argparse.ArgumentTypeError(f"'{text}' is not of the form NAME=1,3,224,224")
-    return name, shape
-
-
-def _dim(text: str) -> tuple[str, int]:
-    name, _, length = text.rpartition("=")
-    if not name or not length.isdecimal():
-        raise argparse.ArgumentTypeError(f"'{text}' is not of the form NAME=8")
-    return name, int(length)
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"'{text}' is not a count")
-    return int(text)
-
-
-def _show(
-    options: argparse.Namespace, record: dict[str, Any], lines: Iterable[RenderableType]
-) -> None:
-    if options.json:
-        print(json.dumps(record, indent=2))
-        return
-    console = _console()
-    for line in lines:
-        # A line stays one line, for those who search or cut it; tables fit the terminal.
-        console.print(line, highlight=False, soft_wrap=isinstance(line, str))
-
-
-def _console(*, stderr: bool = False) -> Console:
-    from rich.console import Console
-
-    return Console(stderr=stderr, soft_wrap=False)
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[str], None]]:
-    """What is being done now, on a terminal's error stream."""
-    with _console(stderr=True).status("starting") as status:
-        yield lambda stage: status.update(f"{stage} ...")
 
 
 if __name__ == "__main__":

@@ -273,7 +273,7 @@ def test_an_old_file_is_raised_to_where_functions_begin() -> None:
 # any model
 
 
-@pytest.mark.parametrize("seed", range(0, 260, 2))
+@pytest.mark.parametrize("seed", range(0, 260, 5))
 def test_random_groups_of_random_graphs_run_alike(seed: int) -> None:
     graph = random_graph(seed)
     result = cut(graph.model, seed)
@@ -284,9 +284,9 @@ def test_random_groups_of_random_graphs_run_alike(seed: int) -> None:
 
 
 def test_the_same_groups_give_the_same_bytes_in_every_process() -> None:
-    digests = [_digests_with(hash_seed) for hash_seed in ("0", "1", "4711")]
+    digests = [_digests_with(hash_seed) for hash_seed in ("0", "4711")]
     assert digests[0]
-    assert digests[0] == digests[1] == digests[2]
+    assert digests[0] == digests[1]
 
 
 _SCRIPT = """
@@ -295,7 +295,7 @@ from tests.fuse.cutting import cut
 from tests.graph.makers import complete
 from tests.suites.random_graphs import random_graph
 
-for seed in range(14):
+for seed in range(8):
     for model in (random_graph(seed).model, complete()):
         result = cut(model, seed)
         print(hashlib.sha256(result.SerializeToString(deterministic=True)).hexdigest())

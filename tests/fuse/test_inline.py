@@ -27,23 +27,23 @@ def assert_comes_back(given: onnx.ModelProto, seed: int) -> int:
     return len(result.functions) - len(given.functions)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(12))
 def test_a_model_with_every_field_comes_back(seed: int) -> None:
     assert assert_comes_back(complete(), seed) > 0
 
 
 def test_random_graphs_come_back() -> None:
-    assert sum(assert_comes_back(random_graph(seed).model, seed) for seed in range(150)) > 300
+    assert sum(assert_comes_back(random_graph(seed).model, seed) for seed in range(60)) > 120
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_backend_models_come_back() -> None:
     """Many of them are the bodies of functions, spelled out as small graphs."""
-    models = [case.model for case in load_model_tests(kind="node")[::3] if case.model is not None]
+    models = [case.model for case in load_model_tests(kind="node")[::9] if case.model is not None]
     editable = [given for given in models if load(given).frozen is None]
     made = sum(assert_comes_back(given, number) for number, given in enumerate(editable))
-    assert len(editable) > 500
-    assert made > 200
+    assert len(editable) > 180
+    assert made > 60
 
 
 def test_the_order_of_nodes_comes_back() -> None:

@@ -1,0 +1,100 @@
+"""What all commands share: common options, progress, and the way answers are shown."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+    from relayout.verify.verdict import NumericOptions
+
+DONE, REFUSED, BAD_INPUT = 0, 1, 2
+"""Exit codes: done and verified; the verdict is no; bad input or usage."""
+
+
+def add_numbers(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--tolerance", type=float, help="largest error relative to an output's scale"
+    )
+    parser.add_argument(
+        "--shape",
+        action="append",
+        default=[],
+        type=_shape,
+        metavar="NAME=1,3,224,224",
+        help="the shape of an input, for verifying",
+    )
+    add_dims(parser)
+
+
+def add_dims(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--dim",
+        action="append",
+        default=[],
+        type=_dim,
+        metavar="NAME=8",
+        help="the length of a symbolic dimension",
+    )
+
+
+def numeric_options(options: argparse.Namespace) -> NumericOptions:
+    from relayout.verify.verdict import NumericOptions
+
+    return NumericOptions(
+        dims=dict(options.dim), shapes=dict(options.shape), tolerance=options.tolerance
+    )
+
+
+def _shape(text: str) -> tuple[str, tuple[int, ...]]:
+    name, _, lengths = text.rpartition("=")
+    try:
+        shape = tuple(int(length) for length in lengths.split(",") if length)
+    except ValueError:
+        shape = (-1,)
+    if not name or any(length < 0 for length in shape):
+        raise argparse.ArgumentTypeError(f"'{text}' is not of the form NAME=1,3,224,224")
+    return name, shape
+
+
+def _dim(text: str) -> tuple[str, int]:
+    name, _, length = text.rpartition("=")
+    if not name or not length.isdecimal():
+        raise argparse.ArgumentTypeError(f"'{text}' is not of the form NAME=8")
+    return name, int(length)
+
+
+def count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"'{text}' is not a count")
+    return int(text)
+
+
+def show(
+    options: argparse.Namespace, record: dict[str, Any], lines: Iterable[RenderableType]
+) -> None:
+    if options.json:
+        print(json.dumps(record, indent=2))
+        return
+    console = _console()
+    for line in lines:
+        # A line stays one line, for those who search or cut it; tables fit the terminal.
+        console.print(line, highlight=False, soft_wrap=isinstance(line, str))
+
+
+def _console(*, stderr: bool = False) -> Console:
+    from rich.console import Console
+
+    return Console(stderr=stderr, soft_wrap=False)
+
+
+@contextmanager
+def progress() -> Iterator[Callable[[str], None]]:
+    """What is being done now, on a terminal's error stream."""
+    with _console(stderr=True).status("starting") as status:
+        yield lambda stage: status.update(f"{stage} ...")
