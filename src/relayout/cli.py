@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from relayout import __version__
+from relayout.commands import fuse
 from relayout.commands.terminal import BAD_INPUT, DONE, REFUSED
 from relayout.commands.terminal import add_dims as _add_dims
 from relayout.commands.terminal import add_numbers as _add_numbers
@@ -173,6 +174,7 @@ def _parser() -> Parser:
     _add_optimize(commands)
     _add_inspect(commands)
     _add_compare(commands)
+    fuse.add_parser(commands)
     _add_check(commands)
     _add_verify_certificate(commands)
     _add_demo(commands)

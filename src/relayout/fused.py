@@ -1,0 +1,221 @@
+"""Groups of operators, as users of the package ask for them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+
+import onnx
+import onnx_ir as ir
+
+from relayout.api import NOT_VERIFIED, SAME_FILE, check_names
+from relayout.delivery import Delivery, Stage, deliver
+from relayout.errors import RelayoutError
+from relayout.fuse.describe import group_records, node_records, refusal_records
+from relayout.fuse.dump import dump
+from relayout.fuse.emit import emit
+from relayout.fuse.groups import Limits, Mode, Partition
+from relayout.fuse.partition import partition, unfused
+from relayout.fuse.traffic import traffic_of
+from relayout.graph.inline import inlined
+from relayout.graph.load import load, reloaded
+from relayout.graph.measure import runs_of
+from relayout.graph.model import LoadedModel
+from relayout.graph.region import regions_of
+from relayout.graph.sources import BINARY, ModelSource, encoded
+from relayout.report.fusion import FusionRecord, Kernels, NodeRecord
+from relayout.verify.verdict import NumericOptions, NumericVerdict
+
+FAITHFUL: Mode = "tvm"
+UNFUSED = "unfused"
+MODES: Mapping[str, Mode] = {"relayout": "relayout", "tvm": "tvm"}
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """A model without groups, and the groups that were chosen for it."""
+
+    flat: LoadedModel
+    mode: Mode
+    partitions: tuple[Partition, ...] = ()
+    """One for each graph; none where the model cannot be changed."""
+    figures: Mapping[str, Kernels] | None = None
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class FuseResult:
+    """What was done to the groups of a model, and the model that was made."""
+
+    loaded: LoadedModel
+    """As it was given."""
+    made: LoadedModel
+    grouping: Grouping
+    changed: bool
+    delivery: Delivery
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the model may be used: it is as it was, or verified, or nobody asked."""
+        return not self.delivery.refused
+
+    @property
+    def model(self) -> onnx.ModelProto:
+        """The model with its groups; the given one where the verdict is no."""
+        return self.made.source if self.accepted else self.loaded.source
+
+    @property
+    def verdict(self) -> NumericVerdict | None:
+        """None where there was nothing to compare, or nobody asked."""
+        return self.delivery.verdict
+
+    def record(self) -> FusionRecord:
+        """What there is to tell."""
+        grouping, verdict = self.grouping, self.verdict
+        return FusionRecord(
+            source="" if self.loaded.path is None else str(self.loaded.path),
+            output=None if self.delivery.output is None else str(self.delivery.output),
+            mode=grouping.mode,
+            changed=self.changed,
+            figures=dict(grouping.figures or {}),
+            groups=group_records(grouping.flat, grouping.partitions) if grouping.partitions else (),
+            refusals=refusal_records(grouping.partitions),
+            notices=tuple(dict.fromkeys((*self.loaded.notices, *self.made.notices))),
+            verdict=_verdict_text(verdict) if self.changed else SAME_FILE,
+            verified=not self.changed or (verdict is not None and verdict.equal),
+            seconds=grouping.seconds,
+        )
+
+
+def fuse(
+    source: ModelSource,
+    output: str | PathLike[str] | None = None,
+    *,
+    mode: str = "relayout",
+    level: int = 1,
+    max_depth: int = 256,
+    max_args: int = 0,
+    inline: bool = False,
+    verify: bool = True,
+    inputs: NumericOptions | None = None,
+    stage: Stage = lambda _: None,
+) -> FuseResult:
+    """Group the operators of a model into kernels, compare the numbers, write it to `output`.
+
+    Each group of two or more operators becomes a call of a function of the model in the domain
+    "relayout.fused". `mode` is "relayout" or "tvm"; `level` 0 leaves every operator alone,
+    `max_depth` and `max_args` limit the operators and the arguments of a group (0: no limit on
+    arguments). A model that has groups already is grouped anew; `inline` only takes them apart,
+    which gives back exactly the model they were made of.
+
+    Nothing is written if the numbers differ or cannot be compared.
+    """
+    inputs = inputs or NumericOptions()
+    limits = Limits(level, max_depth, max_args)
+    stage("reading")
+    loaded = load(source)
+    check_names(loaded, inputs)
+    stage("grouping")
+    grouping = _grouping(loaded, mode_of(mode), None if inline else limits, inputs.dims)
+    flat = grouping.flat
+    message = emit(flat, grouping.partitions) if grouping.partitions else flat.source
+    made = replace(flat, source=message, editable=None)
+    changed = _differ(loaded.source, message)
+    place = None if output is None else Path(output)
+    told = inputs if verify else None
+    delivery = deliver(loaded, made, place, told, stage, changed=changed)
+    return FuseResult(loaded, made, grouping, changed, delivery)
+
+
+def explain(
+    source: ModelSource, node: str, *, mode: str = "relayout", limits: Limits | None = None
+) -> tuple[NodeRecord, ...]:
+    """The group of a node, and why what stands beside it is not in that group."""
+    grouping = _grouping(_open(source), mode_of(mode), limits or Limits())
+    found = node_records(grouping.flat, grouping.partitions, node)
+    if not found:
+        raise RelayoutError(f"the model has no node {node!r}, and none that writes such a value")
+    return found
+
+
+def listing(source: ModelSource, *, limits: Limits | None = None) -> str:
+    """The forward graph of each graph of a model, in the form of the founding document."""
+    flat = _flattened(_open(source))
+    regions = list(regions_of(flat.ir))
+    texts = [dump(region, limits or Limits()) for region in regions]
+    if len(texts) == 1:
+        return texts[0]
+    return "\n\n".join(f"{r.graph.name}:\n{text}" for r, text in zip(regions, texts, strict=True))
+
+
+def mode_of(name: str) -> Mode:
+    if name in MODES:
+        return MODES[name]
+    raise RelayoutError(f"unknown mode {name!r}; the modes are {', '.join(MODES)}")
+
+
+def _open(source: ModelSource) -> LoadedModel:
+    loaded = load(source)
+    if loaded.frozen is not None:
+        raise RelayoutError(f"the model cannot be looked into: {loaded.frozen}")
+    return loaded
+
+
+def _grouping(
+    loaded: LoadedModel, mode: Mode, limits: Limits | None, dims: Mapping[str, int] | None = None
+) -> Grouping:
+    """The groups of a model within limits; without limits only those it has are taken apart."""
+    if loaded.frozen is not None:
+        loaded.notices.append(f"copied as it is: {loaded.frozen}")
+        return Grouping(loaded, mode)
+    flat = _flattened(loaded)
+    if limits is None or flat.frozen is not None:
+        return Grouping(flat, mode)
+    since = time.perf_counter()
+    regions = list(regions_of(flat.ir))
+    chosen = tuple(partition(region, mode, limits) for region in regions)
+    seconds = time.perf_counter() - since
+    faithful = [partition(region, FAITHFUL, limits) for region in regions]
+    ways = {UNFUSED: [unfused(region) for region in regions], FAITHFUL: faithful, mode: chosen}
+    runs = runs_of(regions)
+    figures = {way: _kernels(parts, runs, dims or {}) for way, parts in ways.items()}
+    return Grouping(flat, mode, chosen, figures, seconds)
+
+
+def _flattened(loaded: LoadedModel) -> LoadedModel:
+    """The model without the groups that an earlier run wrote into it."""
+    message, notices = inlined(loaded.source)
+    if message is loaded.source:
+        return loaded
+    flat = reloaded(loaded, message)
+    flat.notices.extend(notices)
+    return flat
+
+
+def _kernels(
+    partitions: Sequence[Partition], runs: Mapping[ir.Graph, int], dims: Mapping[str, int]
+) -> Kernels:
+    """The sum over all graphs; what the body of a loop moves counts as often as it runs."""
+    found = [(traffic_of(part, dims), runs[part.graph]) for part in partitions]
+    return Kernels(
+        kernels=sum(traffic.kernels for traffic, _ in found),
+        bytes_read=sum(traffic.bytes_read * times for traffic, times in found),
+        bytes_written=sum(traffic.bytes_written * times for traffic, times in found),
+    )
+
+
+def _differ(given: onnx.ModelProto, made: onnx.ModelProto) -> bool:
+    if made is given or len(made.functions) != len(given.functions):
+        return made is not given
+    return encoded(given, BINARY) != encoded(made, BINARY)
+
+
+def _verdict_text(verdict: NumericVerdict | None) -> str:
+    if verdict is None:
+        return NOT_VERIFIED
+    if verdict.status == "unknown":
+        return f"cannot be verified, {verdict.reason}; --no-verify writes it all the same"
+    return verdict.summary()
