@@ -9,8 +9,8 @@ from __future__ import annotations
 import sys
 import time
 
-from tests.fuse.random_expressions import drawn, groups_of
-from tests.fuse.tvm_oracle import groups_by_tvm
+from tests.fusion.random_expressions import drawn, groups_of
+from tests.fusion.tvm_oracle import groups_by_tvm
 
 GRAPHS = 3000
 

@@ -14,9 +14,9 @@ from collections.abc import Callable
 import numpy as np
 import onnx_ir as ir
 
-from relayout.fuse.groups import Mode
-from relayout.fuse.partition import partition
-from relayout.fuse.traffic import traffic_of
+from relayout.fusion.groups import Mode
+from relayout.fusion.partition import partition
+from relayout.fusion.traffic import traffic_of
 from relayout.graph.region import Region
 
 OPERATORS = 100_000

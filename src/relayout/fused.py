@@ -14,12 +14,12 @@ import onnx_ir as ir
 from relayout.api import NOT_VERIFIED, SAME_FILE, check_names
 from relayout.delivery import Delivery, Stage, deliver
 from relayout.errors import RelayoutError
-from relayout.fuse.describe import group_records, node_records, refusal_records
-from relayout.fuse.dump import dump
-from relayout.fuse.emit import emit
-from relayout.fuse.groups import Limits, Mode, Partition
-from relayout.fuse.partition import partition, unfused
-from relayout.fuse.traffic import traffic_of
+from relayout.fusion.describe import group_records, node_records, refusal_records
+from relayout.fusion.dump import dump
+from relayout.fusion.emit import emit
+from relayout.fusion.groups import Limits, Mode, Partition
+from relayout.fusion.partition import partition, unfused
+from relayout.fusion.traffic import traffic_of
 from relayout.graph.inline import inlined
 from relayout.graph.load import load, reloaded
 from relayout.graph.measure import runs_of

@@ -17,7 +17,7 @@ from relayout.commands.terminal import (
 from relayout.errors import RelayoutError
 
 if TYPE_CHECKING:
-    from relayout.fuse.groups import Limits
+    from relayout.fusion.groups import Limits
 
 DESCRIPTION = (
     "Group operators that can run as one kernel; write each group as a function of the model; "
@@ -110,6 +110,6 @@ def _explain(options: argparse.Namespace) -> int:
 
 
 def _limits(options: argparse.Namespace) -> Limits:
-    from relayout.fuse.groups import Limits
+    from relayout.fusion.groups import Limits
 
     return Limits(options.fuse_level, options.max_depth, options.max_args)

@@ -1,0 +1,22 @@
+"""Operators as their user knows them."""
+
+from __future__ import annotations
+
+import onnx_ir as ir
+
+from relayout.fusion.words import Code
+from relayout.ops.fusing import Fusing
+
+
+def named(node: ir.Node) -> str:
+    return f"{node.op_type} {node.name or node.outputs[0].name!s}"
+
+
+def opaque_reason(node: ir.Node, fusing: Fusing) -> tuple[Code, str]:
+    """Why nothing shares the kernel of a node."""
+    code = Code(fusing.opaque_for or Code.OPAQUE)
+    if code is Code.DATA_DEPENDENT:
+        return code, f"the lengths of {named(node)} depend on values that only the run will tell"
+    if code is Code.UNKNOWN_OPERATOR:
+        return code, f"nothing is known about operator {node.domain}.{node.op_type}"
+    return code, f"{named(node)} shares its kernel with nothing"

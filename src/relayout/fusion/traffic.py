@@ -1,0 +1,47 @@
+"""What a partition costs: how many kernels run, and the bytes they read and write."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import onnx_ir as ir
+
+from relayout.fusion.border import operands_of, results_of
+from relayout.fusion.groups import Group, Partition
+from relayout.graph.measure import bytes_of
+from relayout.ops.iteration import is_view
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Sums over the groups; lengths that only the run will tell count as in other figures."""
+
+    kernels: int = 0
+    bytes_read: int = 0
+    bytes_written: int = 0
+
+    @property
+    def bytes_moved(self) -> int:
+        return self.bytes_read + self.bytes_written
+
+    def __add__(self, other: Traffic) -> Traffic:
+        return Traffic(
+            self.kernels + other.kernels,
+            self.bytes_read + other.bytes_read,
+            self.bytes_written + other.bytes_written,
+        )
+
+
+def traffic_of(partition: Partition, dims: Mapping[str, int] | None = None) -> Traffic:
+    """A group of views alone is no kernel: it gives a tensor another shape where it lies."""
+    total = Traffic()
+    for group, results in zip(partition.groups, results_of(partition), strict=True):
+        if not all(is_view(node) for node in group.nodes):
+            total += _group_traffic(group, results, dims or {})
+    return total
+
+
+def _group_traffic(group: Group, results: tuple[ir.Value, ...], dims: Mapping[str, int]) -> Traffic:
+    read = sum(bytes_of(value, dims) for value in operands_of(group))
+    return Traffic(1, read, sum(bytes_of(value, dims) for value in results))
