@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 __all__ = [
+    "FuseResult",
     "NumericOptions",
     "RelayoutError",
     "Result",
     "check_certificate",
+    "fuse",
     "infer_layouts",
     "inspect",
     "optimize",
@@ -24,13 +26,16 @@ __all__ = [
 if TYPE_CHECKING:
     from relayout.api import Result, check_certificate, infer_layouts, inspect, optimize
     from relayout.errors import RelayoutError
+    from relayout.fused import FuseResult, fuse
     from relayout.verify.verdict import NumericOptions
 
 _HOMES = {
+    "FuseResult": "relayout.fused",
     "NumericOptions": "relayout.verify.verdict",
     "RelayoutError": "relayout.errors",
     "Result": "relayout.api",
     "check_certificate": "relayout.api",
+    "fuse": "relayout.fused",
     "infer_layouts": "relayout.api",
     "inspect": "relayout.api",
     "optimize": "relayout.api",

@@ -23,12 +23,15 @@ from relayout.graph.names import Names
 from relayout.graph.outline import outlined
 from relayout.graph.read import constant_of
 from relayout.graph.region import subgraphs_of
+from relayout.ops.iteration import is_view
 
 FUSED_DOMAIN = "relayout.fused"
 
 KIND_KEY = "relayout.kind"
 ANCHOR_KEY = "relayout.anchor"
-"""The metadata of a function that says what its group is and around which operator it is built."""
+VIEW_KEY = "relayout.view"
+"""The metadata of a function: what its group is, around which operator it is built, and whether it
+only gives a tensor another shape, so that it needs no kernel."""
 
 OPERATORS_NAMED = 5
 """A name lists at most so many operators."""
@@ -86,6 +89,8 @@ def _outline(group: Group, results: tuple[ir.Value, ...], name: str) -> Outline:
     notes = {KIND_KEY: group.kind.name.lower()}
     if group.anchor is not None:
         notes[ANCHOR_KEY] = group.anchor.name or group.anchor.op_type
+    if all(is_view(node) for node in group.nodes):
+        notes[VIEW_KEY] = "1"
     return Outline(
         name=name,
         nodes=group.nodes,

@@ -1,0 +1,195 @@
+"""relayout.fuse and `relayout fuse`: what is written, what is told, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import onnx
+import onnx_ir as ir
+import pytest
+
+import relayout
+from relayout.cli import main
+from relayout.demo import network
+from relayout.graph.inline import NOT_AS_WRITTEN
+from relayout.verify.verdict import NumericVerdict
+from tests.graph.makers import complete, write, write_external
+
+
+@pytest.fixture
+def given(tmp_path: Path) -> Path:
+    return write(network(), tmp_path / "network.onnx")
+
+
+def calls(path: Path) -> list[str]:
+    return [n.op_type for n in onnx.load(path).graph.node if n.domain == "relayout.fused"]
+
+
+def test_fuse_writes_a_verified_model(given: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output = given.with_name("out.onnx")
+    assert main(["fuse", str(given), "-o", str(output)]) == 0
+    assert calls(output)
+    last = capsys.readouterr().out.strip().splitlines()[-1]
+    assert "19 -> " in last
+    assert "equal: 1 output, 2 shapes, 4 runs, exact; wrote" in last
+    assert sorted(file.name for file in given.parent.iterdir()) == ["network.onnx", "out.onnx"]
+
+
+def test_inline_restores_the_bytes(given: Path) -> None:
+    fused, flat = given.with_name("fused.onnx"), given.with_name("flat.onnx")
+    assert main(["fuse", str(given), "-o", str(fused), "--no-verify"]) == 0
+    assert main(["fuse", str(fused), "--inline", "-o", str(flat)]) == 0
+    assert flat.read_bytes() == given.read_bytes()
+
+
+def test_fusing_again_changes_nothing(given: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fused, again = given.with_name("fused.onnx"), given.with_name("again.onnx")
+    assert main(["fuse", str(given), "-o", str(fused), "--no-verify"]) == 0
+    assert main(["fuse", str(fused), "-o", str(again)]) == 0
+    assert fused.read_bytes() == again.read_bytes()
+    assert "nothing to change: the model is as it was" in capsys.readouterr().out
+
+
+def test_level_0_leaves_everything_alone(given: Path) -> None:
+    output = given.with_name("out.onnx")
+    assert main(["fuse", str(given), "-o", str(output), "--fuse-level", "0"]) == 0
+    assert output.read_bytes() == given.read_bytes()
+
+
+def test_a_limit_on_operators(given: Path) -> None:
+    output = given.with_name("out.onnx")
+    assert main(["fuse", str(given), "-o", str(output), "--max-depth", "2", "--no-verify"]) == 0
+    sizes = [len(function.node) for function in onnx.load(output).functions]
+    assert sizes
+    assert max(sizes) <= 2
+
+
+def test_json_tells_groups_and_figures(given: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fuse", str(given), "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    kernels = {way: figures["kernels"] for way, figures in record["figures"].items()}
+    assert kernels["relayout"] < kernels["tvm"] < kernels["unfused"]
+    assert record["verified"] is True
+    first = record["groups"][0]
+    assert first["name"].endswith("_0")
+    assert len(first["operators"]) == len(first["nodes"]) > 1
+    assert first["inputs"]
+    assert all(refusal["reason"] for refusal in record["refusals"])
+
+
+def test_the_report_shows_all_ways(given: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fuse", str(given), "--all"]) == 0
+    text = capsys.readouterr().out
+    for word in ("unfused", "tvm", "relayout", "bytes read", "bytes written", "two_anchors"):
+        assert word in text
+
+
+def test_mode_tvm_is_told_apart(given: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fuse", str(given), "--json", "--mode", "tvm", "--no-verify"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert list(record["figures"]) == ["unfused", "tvm"]
+    assert record["verified"] is False
+
+
+def test_dump_prints_the_document_form(given: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fuse", str(given), "--dump"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("node[0], image, kind=8 extern outputs=[1:2]")
+    assert lines[-1].startswith("group ")
+
+
+def test_explain_names_group_and_reasons(given: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fuse", str(given), "--explain", "maxpool_5"]) == 0
+    text = capsys.readouterr().out
+    assert "runs in maxpool_" in text
+    assert "two_anchors" in text
+    assert main(["fuse", str(given), "--explain", "maxpool_5", "--json"]) == 0
+    (record,) = json.loads(capsys.readouterr().out)["nodes"]
+    assert record["node"] == "maxpool_5"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--explain", "nobody"], "no node 'nobody'"),
+        (["--dump", "-o", "out.onnx"], "only print"),
+        (["--dim", "Q=3"], "no input has a dimension 'Q'"),
+    ],
+)
+def test_bad_usage_is_one_line(
+    given: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["fuse", str(given), *arguments]) == 2
+    errors = capsys.readouterr().err
+    assert message in errors
+    assert errors.count("\n") == 1
+
+
+def test_nothing_is_written_if_the_numbers_differ(
+    given: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    verdict = NumericVerdict("differs", reason="made up")
+    monkeypatch.setattr("relayout.delivery.compare_isolated", lambda *_: verdict)
+    output = given.with_name("out.onnx")
+    assert main(["fuse", str(given), "-o", str(output)]) == 1
+    assert [file.name for file in given.parent.iterdir()] == ["network.onnx"]
+
+
+def test_a_model_that_may_not_be_changed_is_copied(tmp_path: Path) -> None:
+    old = network()
+    old.opset_import[0].version = 6
+    given, output = write(old, tmp_path / "in.onnx"), tmp_path / "out.onnx"
+    assert main(["fuse", str(given), "-o", str(output)]) == 0
+    assert output.read_bytes() == given.read_bytes()
+
+
+def test_calls_that_were_changed_are_taken_apart_and_it_is_said(
+    given: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fused, flat = given.with_name("fused.onnx"), given.with_name("flat.onnx")
+    assert main(["fuse", str(given), "-o", str(fused), "--no-verify"]) == 0
+    model = onnx.load(fused)
+    model.graph.node[0].output[0] = model.graph.node[1].input[0] = "renamed"
+    write(model, fused)
+    assert main(["fuse", str(fused), "--inline", "-o", str(flat)]) == 0
+    assert NOT_AS_WRITTEN in capsys.readouterr().out
+    assert not calls(flat)
+
+
+# from Python
+
+
+def test_from_python_in_every_form() -> None:
+    results = [relayout.fuse(form, verify=False) for form in (network(), ir.from_proto(network()))]
+    for result in results:
+        assert result.accepted
+        assert result.changed
+        assert len(result.model.functions) == len(result.record().groups)
+
+
+def test_the_result_is_verified_against_a_message() -> None:
+    result = relayout.fuse(network())
+    assert result.verdict is not None
+    assert result.verdict.exact
+
+
+def test_the_model_with_every_field_loses_none() -> None:
+    given = complete()
+    fused = relayout.fuse(given, verify=False).model
+    assert relayout.fuse(fused, inline=True, verify=False).model == given
+
+
+def test_data_files_are_brought_along(tmp_path: Path) -> None:
+    given = write_external(tmp_path / "in")
+    (tmp_path / "out").mkdir()
+    output, flat = tmp_path / "out" / "fused.onnx", tmp_path / "out" / "flat.onnx"
+    assert relayout.fuse(given, output).accepted
+    assert calls(output)
+    assert relayout.fuse(output, flat, inline=True).accepted
+    assert flat.read_bytes() == given.read_bytes()
+
+
+def test_an_unknown_mode_is_refused() -> None:
+    with pytest.raises(relayout.RelayoutError, match="the modes are relayout, tvm"):
+        relayout.fuse(network(), mode="other")
