@@ -119,6 +119,18 @@ def test_places_that_cannot_be(places: str) -> None:
     assert_taken_apart(given, result)
 
 
+def test_a_copy_that_was_changed() -> None:
+    nodes = [node("Relu", "x", "a"), node("Exp", "a", "b"), node("Add", "a b", "y")]
+    given = small(nodes)
+    result = grouped(given, "a b", repeated="a")
+    assert inlined(result) == (given, [])
+    result.functions[0].node[0].op_type = given.graph.node[0].op_type = "Sigmoid"
+    result.graph.node[0].op_type = "Sigmoid"
+    assert inlined(result) == (given, [])
+    result.functions[0].node[0].name = "another"
+    assert_taken_apart(given, result)
+
+
 def test_an_added_node_takes_a_free_place() -> None:
     """What is added behind the others leaves the places of the others alone."""
     given, result = changed()

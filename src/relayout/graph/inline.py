@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, MutableSequence, Sequence
+from collections.abc import Iterator, Mapping, MutableSequence, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
 import onnx
@@ -56,6 +57,7 @@ def _restored(model: onnx.ModelProto, functions: _Functions) -> onnx.ModelProto:
         calls.update(_restore(body, functions))
     _demand(dict(calls) == dict.fromkeys(functions, 1))
     _forget(result, functions)
+    _demand_true_copies(result, functions)
     version = _notes(result).get(IR_VERSION)
     if version is not None:
         _drop_note(result, IR_VERSION)
@@ -87,9 +89,37 @@ def _forget(model: onnx.ModelProto, functions: _Functions) -> None:
                 del holder.opset_import[index]
 
 
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What a function is made of, each part with its place; a mere copy has none."""
+
+    initializers: list[tuple[int | None, onnx.TensorProto]]
+    nodes: list[tuple[int | None, onnx.NodeProto]]
+    records: list[tuple[int | None, onnx.ValueInfoProto]]
+
+    @classmethod
+    def of(cls, function: onnx.FunctionProto) -> _Parts:
+        places = _places(function, INITIALIZERS)
+        tensors = [_tensor(node) for node in function.node[: len(places)]]
+        return cls(
+            _paired(places, tensors),
+            _paired(_places(function, NODES), function.node[len(places) :]),
+            _paired(_places(function, VALUE_INFO), function.value_info),
+        )
+
+    def copies(self) -> Iterator[tuple[str, bytes]]:
+        """The names and messages of what stands elsewhere too."""
+        for place, tensor in self.initializers:
+            if place is None:
+                yield tensor.name, _bytes(tensor)
+        for place, node in self.nodes:
+            if place is None:
+                yield from ((name, _bytes(node)) for name in node.output)
+
+
 def _restore(body: Body, functions: _Functions) -> list[tuple[str, str]]:
     """Put back what the calls in a body stand for; which functions they called."""
-    called = []
+    called: list[tuple[str, str]] = []
     nodes: dict[int, onnx.NodeProto] = {}
     records: dict[int, onnx.ValueInfoProto] = {}
     initializers: dict[int, onnx.TensorProto] = {}
@@ -99,15 +129,13 @@ def _restore(body: Body, functions: _Functions) -> list[tuple[str, str]]:
         if key not in functions:
             kept.append(node)
             continue
-        function = functions[key]
-        _demand_as_written(node, function)
-        constants = _places(function, INITIALIZERS)
-        tensors = [_tensor(constant) for constant in function.node[: len(constants)]]
-        _put(initializers, constants, tensors)
-        _put(nodes, _places(function, NODES), function.node[len(constants) :])
-        _put(records, _places(function, VALUE_INFO), function.value_info)
+        _demand_as_written(node, functions[key])
+        parts = _Parts.of(functions[key])
+        _put(initializers, parts.initializers)
+        _put(nodes, parts.nodes)
+        _put(records, parts.records)
         called.append(key)
-    if nodes:
+    if called:
         _weave(body.node, kept, nodes, _places(body, ORDER))
         _drop_note(body, ORDER)
         _weave(body.value_info, list(body.value_info), records, [])
@@ -116,10 +144,26 @@ def _restore(body: Body, functions: _Functions) -> list[tuple[str, str]]:
     return called
 
 
-def _put(target: dict[int, _Item], places: Sequence[int | None], items: Sequence[_Item]) -> None:
-    """Note where items belong; those that are only copies belong nowhere."""
+def _demand_true_copies(model: onnx.ModelProto, functions: _Functions) -> None:
+    """What functions repeat must still be what stands elsewhere under the same name."""
+    copies = {copy for function in functions.values() for copy in _Parts.of(function).copies()}
+    names = {name for name, _ in copies}
+    found = set()
+    for body in bodies_of(model):
+        found |= {(n, _bytes(node)) for node in body.node for n in node.output if n in names}
+        if isinstance(body, onnx.GraphProto):
+            found |= {(t.name, _bytes(t)) for t in body.initializer if t.name in names}
+    _demand(copies <= found)
+
+
+def _paired(places: Sequence[int | None], items: Sequence[_Item]) -> list[tuple[int | None, _Item]]:
     _demand(len(places) == len(items))
-    for place, item in zip(places, items, strict=True):
+    return list(zip(places, items, strict=True))
+
+
+def _put(target: dict[int, _Item], parts: Sequence[tuple[int | None, _Item]]) -> None:
+    """Note where parts belong; those that are only copies belong nowhere."""
+    for place, item in parts:
         if place is not None:
             _demand(place not in target)
             target[place] = item
@@ -185,6 +229,11 @@ def _places(noted: _Noted, key: str) -> list[int | None]:
         return places_of(_notes(noted).get(key, ""))
     except ValueError:
         raise _ChangedError from None
+
+
+def _bytes(message: onnx.TensorProto | onnx.NodeProto) -> bytes:
+    data: bytes = message.SerializeToString(deterministic=True)
+    return data
 
 
 def _number(text: str) -> int:
