@@ -94,7 +94,15 @@ def assumed(loaded: LoadedModel, dims: Mapping[str, int]) -> Assumed:
     """The lengths that the size of some Transpose depends on and nobody told."""
     if loaded.frozen is not None:
         return Assumed()
-    shapes = [shape_of(node.outputs[0]) or () for _, node in moving_transposes(loaded.ir)]
+    moved = [node.outputs[0] for _, node in moving_transposes(loaded.ir)]
+    return assumed_for(loaded, moved, dims)
+
+
+def assumed_for(
+    loaded: LoadedModel, values: Iterable[ir.Value], dims: Mapping[str, int]
+) -> Assumed:
+    """The lengths that the sizes of these values depend on and nobody told."""
+    shapes = [shape_of(value) or () for value in values]
     unknown = dict.fromkeys(
         name if kind == "named" else None
         for shape in shapes

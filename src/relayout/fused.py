@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 
@@ -13,7 +13,9 @@ import onnx_ir as ir
 
 from relayout.api import NOT_VERIFIED, SAME_FILE, check_names
 from relayout.delivery import Delivery, Stage, deliver
+from relayout.describe import assumed_for
 from relayout.errors import RelayoutError
+from relayout.fusion.border import operands_of, results_of
 from relayout.fusion.describe import group_records, node_records, refusal_records
 from relayout.fusion.dump import dump
 from relayout.fusion.emit import emit
@@ -28,6 +30,7 @@ from relayout.graph.region import regions_of
 from relayout.graph.sources import BINARY, ModelSource, encoded
 from relayout.pipeline import learn_shapes
 from relayout.report.fusion import FusionRecord, Kernels, NodeRecord
+from relayout.report.records import Assumed
 from relayout.targets.target import ONNX
 from relayout.verify.verdict import NumericOptions, NumericVerdict
 
@@ -46,6 +49,18 @@ class Grouping:
     """One for each graph; none where the model cannot be changed."""
     figures: Mapping[str, Kernels] | None = None
     seconds: float = 0.0
+    dims: Mapping[str, int] = field(default_factory=dict)
+
+    def assumed(self) -> Assumed:
+        """The lengths that what kernels read and write depends on and nobody told."""
+        if not self.partitions:
+            return Assumed()
+        return assumed_for(self.flat, self._handed_over(), self.dims)
+
+    def _handed_over(self) -> Iterator[ir.Value]:
+        for each in self.partitions:
+            yield from (value for group in each.groups for value in operands_of(group))
+            yield from (value for results in results_of(each) for value in results)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +100,7 @@ class FuseResult:
             figures=dict(grouping.figures or {}),
             groups=group_records(grouping.flat, grouping.partitions) if grouping.partitions else (),
             refusals=refusal_records(grouping.partitions),
+            assumed=grouping.assumed(),
             notices=tuple(dict.fromkeys((*self.loaded.notices, *self.made.notices))),
             verdict=_verdict_text(verdict) if self.changed else SAME_FILE,
             verified=not self.changed or (verdict is not None and verdict.equal),
@@ -186,7 +202,7 @@ def _grouping(
     ways = {UNFUSED: [unfused(region) for region in regions], FAITHFUL: faithful, mode: chosen}
     runs = runs_of(regions)
     figures = {way: _kernels(parts, runs, dims or {}) for way, parts in ways.items()}
-    return Grouping(flat, mode, chosen, figures, seconds)
+    return Grouping(flat, mode, chosen, figures, seconds, dims or {})
 
 
 def _flattened(loaded: LoadedModel) -> LoadedModel:

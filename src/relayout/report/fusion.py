@@ -12,7 +12,8 @@ from rich.console import RenderableType
 from rich.markup import escape
 from rich.table import Table
 
-from relayout.report.text import ROWS_SHOWN, bytes_text, plural, shortened
+from relayout.report.records import Assumed
+from relayout.report.text import ROWS_SHOWN, bytes_text, notes, plural, shortened
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,7 @@ class FusionRecord:
     """For each way to group: "unfused", "tvm" and the chosen mode."""
     groups: tuple[GroupRecord, ...]
     refusals: tuple[RefusalRecord, ...]
+    assumed: Assumed
     notices: tuple[str, ...]
     verdict: str
     verified: bool
@@ -97,7 +99,7 @@ def fusion_text(record: FusionRecord, *, every: bool = False) -> Iterator[Render
         yield _group_table(record.groups, every=every)
     if record.refusals:
         yield _refusal_table(record.refusals)
-    yield from (f"note: {escape(notice)}" for notice in record.notices)
+    yield from notes(record.notices, record.assumed)
     yield escape(_verdict_line(record))
 
 

@@ -59,7 +59,7 @@ def model_text(record: ModelRecord, *, every: bool = False) -> Iterator[Renderab
     yield "operators: " + escape(", ".join(f"{name} {count}" for name, count in common))
     if record.transposes:
         yield transpose_table(record.transposes, "why it is there", every=every)
-    yield from _notes(record.notices, record.assumed)
+    yield from notes(record.notices, record.assumed)
     yield (
         f"[bold]{plural(record.figures.transposes, 'Transpose')}[/bold] on activations, "
         f"{bytes_text(record.figures.bytes_moved)} moved"
@@ -72,7 +72,7 @@ def run_text(record: RunRecord, *, every: bool = False) -> Iterator[RenderableTy
         yield applied_table(record.applied)
     if record.left:
         yield transpose_table(record.left, "why it stays", every=every)
-    yield from _notes(record.notices, record.assumed)
+    yield from notes(record.notices, record.assumed)
     yield escape(verdict_line(record))
 
 
@@ -165,7 +165,7 @@ def _line_text(line: str) -> str:
     return shortened(line.rpartition("/")[2])
 
 
-def _notes(notices: Sequence[str], assumed: Assumed) -> Iterator[str]:
+def notes(notices: Sequence[str], assumed: Assumed) -> Iterator[str]:
     yield from (f"note: {escape(notice)}" for notice in notices)
     if assumed.names:
         names = ", ".join(assumed.names[:3]) + (", ..." if len(assumed.names) > 3 else "")
