@@ -12,6 +12,7 @@ import onnx
 import onnx_ir as ir
 
 from relayout.api import NOT_VERIFIED, SAME_FILE, check_names
+from relayout.collector import paused_collector
 from relayout.delivery import Delivery, Stage, deliver
 from relayout.describe import assumed_for
 from relayout.errors import RelayoutError
@@ -47,7 +48,7 @@ class Grouping:
     mode: Mode
     partitions: tuple[Partition, ...] = ()
     """One for each graph; none where the model cannot be changed."""
-    figures: Mapping[str, Kernels] | None = None
+    figures: Mapping[str, Kernels] = field(default_factory=dict)
     seconds: float = 0.0
     dims: Mapping[str, int] = field(default_factory=dict)
 
@@ -89,16 +90,26 @@ class FuseResult:
         """None where there was nothing to compare, or nobody asked."""
         return self.delivery.verdict
 
+    @property
+    def output(self) -> Path | None:
+        """Where the model was written."""
+        return self.delivery.output
+
+    @property
+    def figures(self) -> Mapping[str, Kernels]:
+        """What the model costs "unfused", by the groups of "tvm", and by those of its mode."""
+        return self.grouping.figures
+
     def record(self) -> FusionRecord:
         """What there is to tell."""
         grouping, verdict = self.grouping, self.verdict
         return FusionRecord(
             source="" if self.loaded.path is None else str(self.loaded.path),
-            output=None if self.delivery.output is None else str(self.delivery.output),
+            output=None if self.output is None else str(self.output),
             mode=grouping.mode,
             changed=self.changed,
-            figures=dict(grouping.figures or {}),
-            groups=group_records(grouping.flat, grouping.partitions) if grouping.partitions else (),
+            figures=dict(grouping.figures),
+            groups=group_records(grouping.flat, grouping.partitions),
             refusals=refusal_records(grouping.partitions),
             assumed=grouping.assumed(),
             notices=tuple(dict.fromkeys((*self.loaded.notices, *self.made.notices))),
@@ -137,9 +148,10 @@ def fuse(
     loaded = load(source)
     check_names(loaded, inputs)
     stage("grouping")
-    grouping = _grouping(loaded, mode_of(mode), None if inline else limits, inputs.dims)
-    flat = grouping.flat
-    message = emit(flat, grouping.partitions) if grouping.partitions else flat.source
+    with paused_collector():
+        grouping = _grouping(loaded, mode_of(mode), None if inline else limits, inputs.dims)
+        flat = grouping.flat
+        message = emit(flat, grouping.partitions) if grouping.partitions else flat.source
     made = replace(flat, source=message, editable=None)
     changed = _differ(loaded.source, message)
     place = None if output is None else Path(output)
