@@ -5,7 +5,6 @@ from __future__ import annotations
 import onnx
 import pytest
 from onnx import helper
-from onnx.backend.test.loader import load_model_tests
 
 from relayout.graph.inline import NOT_AS_WRITTEN, inlined
 from relayout.graph.load import load
@@ -14,6 +13,7 @@ from tests.fusion.cutting import cut, grouped
 from tests.fusion.running import assert_runs_alike, small
 from tests.graph.difference import difference
 from tests.graph.makers import complete, node
+from tests.suites.backend import case, case_names
 from tests.suites.random_graphs import random_graph
 
 
@@ -39,7 +39,7 @@ def test_random_graphs_come_back() -> None:
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_backend_models_come_back() -> None:
     """Many of them are the bodies of functions, spelled out as small graphs."""
-    models = [case.model for case in load_model_tests(kind="node")[::9] if case.model is not None]
+    models = [case(kind, name).model for kind, name in case_names()[::9] if kind == "node"]
     editable = [given for given in models if load(given).frozen is None]
     made = sum(assert_comes_back(given, number) for number, given in enumerate(editable))
     assert len(editable) > 180

@@ -5,13 +5,18 @@ from __future__ import annotations
 import onnx
 import pytest
 
+from relayout.api import optimize
 from relayout.demo import network
 from relayout.fused import fuse
 from relayout.graph.inline import inlined
+from relayout.graph.load import load
+from tests.fusion.networks import mobilenet_v2, resnet18, transformer_block
+from tests.fusion.random_networks import random_network
 from tests.fusion.running import assert_runs_alike
 from tests.fusion.tables import TABLE, Row
 from tests.ops import law
 from tests.rewrite.rewriting import parse
+from tests.suites.backend import case, case_names
 from tests.suites.random_graphs import random_graph
 
 MODES = ("relayout", "tvm")
@@ -33,16 +38,39 @@ def test_known_graphs_run_alike(row: Row, mode: str) -> None:
     assert_runs_alike(given, fused(given, mode))
 
 
+NETWORKS = {
+    "demo": network,
+    "resnet18": resnet18,
+    "mobilenet with Clip": mobilenet_v2,
+    "transformer block": transformer_block,
+}
+
+
 @pytest.mark.parametrize("mode", MODES)
-def test_the_network_of_the_demo_runs_alike(mode: str) -> None:
-    given = network()
+@pytest.mark.parametrize("name", NETWORKS)
+def test_networks_run_alike(name: str, mode: str) -> None:
+    given = NETWORKS[name]()
     result = fused(given, mode)
     assert result.functions
     assert_runs_alike(given, result)
 
 
+def test_a_network_with_kernels_channels_last_runs_alike() -> None:
+    given = optimize(network(), target="nhwc", verify=False).model
+    result = fused(given, "relayout")
+    assert "conv2d_b_relu_0" in [function.name for function in result.functions]
+    assert_runs_alike(given, result)
+
+
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("seed", range(0, 200, 4))
+@pytest.mark.parametrize("seed", range(20))
+def test_random_networks_run_alike(seed: int, mode: str) -> None:
+    given = random_network(seed)
+    assert_runs_alike(given, fused(given, mode))
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("seed", range(0, 200, 6))
 def test_random_graphs_run_alike(seed: int, mode: str) -> None:
     graph = random_graph(seed)
     result = fused(graph.model, mode)
@@ -50,6 +78,22 @@ def test_random_graphs_run_alike(seed: int, mode: str) -> None:
     before, after = graph.run(graph.model), graph.run(result)
     for name, wanted, found in zip(graph.exact, before, after, strict=True):
         law.compare(name, wanted, found, 0.0)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("mode", MODES)
+def test_backend_models_of_several_nodes_are_still_right(mode: str) -> None:
+    """Many are operators spelled out as graphs, with shapes computed and with control flow."""
+    names = [(kind, name) for kind, name in case_names() if "_expanded" in name or "loop" in name]
+    cases = [case(kind, name) for kind, name in names[::12]]
+    right = [each for each in cases if load(each.model).frozen is None and each.passes()]
+    assert len(right) > 20
+    made = 0
+    for each in right:
+        result = fused(each.model, mode)
+        made += len(result.functions)
+        each.run(result)
+    assert made > 100
 
 
 @pytest.mark.parametrize("mode", MODES)
