@@ -65,6 +65,12 @@ def test_a_function_says_what_it_is() -> None:
     assert origin == {ORIGIN_KEY: "Add_a, Mul_b, Relu_y"}
 
 
+def test_a_function_of_views_alone_says_so() -> None:
+    nodes = [node("Flatten", "x", "a"), node("Identity", "a", "y")]
+    (function,) = grouped(small(nodes), "a y").functions
+    assert ("relayout.view", "1") in [(note.key, note.value) for note in function.metadata_props]
+
+
 def test_types_go_with_the_values() -> None:
     result = grouped(chain(), "a b y", inside="two")
     assert not result.graph.value_info

@@ -6,13 +6,14 @@ import onnx
 import pytest
 from onnx import helper
 
+from relayout.errors import BadModelError
 from relayout.graph.inline import NOT_AS_WRITTEN, inlined
 from relayout.graph.load import load
-from relayout.graph.places import places_of, places_text
+from relayout.graph.places import PRIMITIVE, places_of, places_text
 from tests.fusion.cutting import cut, grouped
 from tests.fusion.running import assert_runs_alike, small
 from tests.graph.difference import difference
-from tests.graph.makers import complete, node
+from tests.graph.makers import complete, doubling_functions, node
 from tests.suites.backend import case, case_names
 from tests.suites.random_graphs import random_graph
 
@@ -109,6 +110,28 @@ def test_a_call_that_was_doubled() -> None:
     given.graph.node.append(node("Exp", "c", "z"))
     given.graph.output.append(result.graph.output[1])
     assert_taken_apart(given, result)
+
+
+def test_a_group_that_calls_a_group() -> None:
+    given, result = changed()
+    inner = result.functions[0]
+    outer = result.functions.add()
+    outer.CopyFrom(inner)
+    outer.name = "outer"
+    call = result.graph.node[0]
+    del outer.node[:]
+    outer.node.add().CopyFrom(call)
+    outer.opset_import.add(domain=inner.domain, version=1)
+    call.op_type = "outer"
+    assert_taken_apart(given, result)
+
+
+def test_groups_that_expand_without_end_are_refused() -> None:
+    endless = doubling_functions(40)
+    for function in endless.functions:
+        function.metadata_props.add(key=PRIMITIVE, value="1")
+    with pytest.raises(BadModelError, match="expand to"):
+        inlined(endless)
 
 
 @pytest.mark.parametrize("places", ["5-6", "0", "1 1", "nonsense", "1-0"])

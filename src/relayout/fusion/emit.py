@@ -55,17 +55,17 @@ def names_of(loaded: LoadedModel, partitions: Sequence[Partition]) -> list[list[
     """
     if not partitions:
         return []
-    taken = Names.of(loaded.ir)
-    taken.taken.update(name for domain, name, _ in loaded.ir.functions if domain == FUSED_DOMAIN)
+    names = Names.of(loaded.ir)
+    names.taken.update(name for domain, name, _ in loaded.ir.functions if domain == FUSED_DOMAIN)
     numbers = count()
     return [
-        [_name(group, next(numbers), taken) for group in partition.groups]
+        [_name(group, next(numbers), names) for group in partition.groups]
         for partition in partitions
     ]
 
 
-def _name(group: Group, number: int, taken: Names) -> str | None:
-    return taken.fresh(f"{label(group)}_{number}") if is_emitted(group) else None
+def _name(group: Group, number: int, names: Names) -> str | None:
+    return names.fresh(f"{label(group)}_{number}") if is_emitted(group) else None
 
 
 def is_emitted(group: Group) -> bool:

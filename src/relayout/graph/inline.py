@@ -11,6 +11,7 @@ import onnx
 import onnx.inliner
 
 from relayout.errors import BadModelError
+from relayout.graph.functions import expanded_size
 from relayout.graph.places import (
     INITIALIZERS,
     IR_VERSION,
@@ -24,6 +25,9 @@ from relayout.graph.scope import check_scopes
 from relayout.graph.walk import Body, bodies_of, nested_bodies
 
 NOT_AS_WRITTEN = "calls were changed after they were written, so inner values have new names"
+
+MOST_NODES = 1_000_000
+"""Functions that call functions may expand to more than a machine can hold."""
 
 _Item = TypeVar("_Item")
 _Functions: TypeAlias = Mapping[tuple[str, str], onnx.FunctionProto]
@@ -68,6 +72,9 @@ def _restored(model: onnx.ModelProto, functions: _Functions) -> onnx.ModelProto:
 
 def _expanded(model: onnx.ModelProto, functions: _Functions) -> onnx.ModelProto:
     """The calls replaced by what they call, as onnx does it, without a memory of what was."""
+    size = expanded_size(model)
+    if size > MOST_NODES:
+        raise BadModelError(f"its groups call each other and expand to {size} nodes")
     result = onnx.inliner.inline_selected_functions(model, list(functions))
     _forget(result, functions)
     _drop_note(result, IR_VERSION)
@@ -129,6 +136,7 @@ def _restore(body: Body, functions: _Functions) -> list[tuple[str, str]]:
         if key not in functions:
             kept.append(node)
             continue
+        _demand(PRIMITIVE not in _notes(body))
         _demand_as_written(node, functions[key])
         parts = _Parts.of(functions[key])
         _put(initializers, parts.initializers)
