@@ -13,6 +13,7 @@ import relayout
 from relayout.cli import main
 from relayout.demo import network
 from relayout.graph.inline import NOT_AS_WRITTEN
+from relayout.report.fusion import NodeRecord, RefusalRecord, node_text
 from relayout.verify.verdict import NumericVerdict
 from tests.graph.makers import complete, write, write_external
 
@@ -82,7 +83,7 @@ def test_json_tells_groups_and_figures(given: Path, capsys: pytest.CaptureFixtur
 def test_the_report_shows_all_ways(given: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["fuse", str(given), "--all"]) == 0
     text = capsys.readouterr().out
-    for word in ("unfused", "tvm", "relayout", "bytes read", "bytes written", "two_anchors"):
+    for word in ("unfused", "tvm", "relayout", "bytes read", "bytes written", "not fused"):
         assert word in text
 
 
@@ -100,14 +101,26 @@ def test_dump_prints_the_document_form(given: Path, capsys: pytest.CaptureFixtur
     assert lines[-1].startswith("group ")
 
 
-def test_explain_names_group_and_reasons(given: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["fuse", str(given), "--explain", "maxpool_5"]) == 0
-    text = capsys.readouterr().out
-    assert "runs in maxpool_" in text
-    assert "two_anchors" in text
-    assert main(["fuse", str(given), "--explain", "maxpool_5", "--json"]) == 0
+def test_explain_names_the_group(given: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fuse", str(given), "--explain", "conv_1"]) == 0
+    assert "runs in " in capsys.readouterr().out
+    assert main(["fuse", str(given), "--explain", "conv_1", "--json"]) == 0
     (record,) = json.loads(capsys.readouterr().out)["nodes"]
-    assert record["node"] == "maxpool_5"
+    assert record["node"] == "conv_1"
+    assert {"conv_1", "relu_2"} <= set(record["group"]["nodes"])
+
+
+def test_an_explanation_in_words() -> None:
+    refusals = (
+        RefusalRecord("a", "pool", "two_anchors", "Pool is a second complex operator"),
+        RefusalRecord("pool", None, "extern", "the model gives it back"),
+    )
+    assert list(node_text([NodeRecord("pool", "main", None, refusals)])) == [
+        "[bold]pool[/bold] in main",
+        "runs alone",
+        "a -> pool: two_anchors: Pool is a second complex operator",
+        "pool -> its readers: extern: the model gives it back",
+    ]
 
 
 @pytest.mark.parametrize(
