@@ -32,7 +32,6 @@ from relayout.graph.sources import BINARY, ModelSource, encoded
 from relayout.pipeline import learn_shapes
 from relayout.report.fusion import FusionRecord, Kernels, NodeRecord
 from relayout.report.records import Assumed
-from relayout.targets.target import ONNX
 from relayout.verify.verdict import NumericOptions, NumericVerdict
 
 FAITHFUL: Mode = "tvm"
@@ -174,7 +173,7 @@ def explain(
 def listing(source: ModelSource, *, limits: Limits | None = None) -> str:
     """The forward graph of each graph of a model, in the form of the founding document."""
     flat = _flattened(_open(source))
-    learn_shapes(flat.ir, ONNX)
+    learn_shapes(flat.ir)
     regions = list(regions_of(flat.ir))
     texts = [dump(region, limits or Limits()) for region in regions]
     if len(texts) == 1:
@@ -205,7 +204,7 @@ def _grouping(
     flat = _flattened(loaded)
     if limits is None or flat.frozen is not None:
         return Grouping(flat, mode)
-    learn_shapes(flat.ir, ONNX)
+    learn_shapes(flat.ir)
     since = time.perf_counter()
     regions = list(regions_of(flat.ir))
     chosen = tuple(partition(region, mode, limits) for region in regions)
