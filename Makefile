@@ -38,5 +38,5 @@ $(VENV)/demo.stamp: pyproject.toml | $(BIN)/python
 	touch $@
 
 $(VENV)/dev.stamp: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --editable '.[dev,torch]'
 	touch $@ $(VENV)/demo.stamp

@@ -17,6 +17,7 @@ __all__ = [
     "RelayoutError",
     "Result",
     "check_certificate",
+    "compile",
     "fuse",
     "infer_layouts",
     "inspect",
@@ -25,6 +26,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from relayout.api import Result, check_certificate, infer_layouts, inspect, optimize
+    from relayout.compiling import compile  # noqa: A004 - the word for it
     from relayout.errors import RelayoutError
     from relayout.fused import FuseResult, fuse
     from relayout.verify.verdict import NumericOptions
@@ -35,6 +37,7 @@ _HOMES = {
     "RelayoutError": "relayout.errors",
     "Result": "relayout.api",
     "check_certificate": "relayout.api",
+    "compile": "relayout.compiling",
     "fuse": "relayout.fused",
     "infer_layouts": "relayout.api",
     "inspect": "relayout.api",

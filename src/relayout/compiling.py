@@ -1,0 +1,96 @@
+"""Models as programs that torch runs, and as modules that need nothing else."""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import onnx
+from onnx.external_data_helper import load_external_data_for_model
+from onnx.inliner import inline_selected_functions
+
+from relayout.collector import paused_collector
+from relayout.errors import RelayoutError, quoted
+from relayout.graph.load import load
+from relayout.graph.model import LoadedModel
+from relayout.graph.sources import ModelSource
+from relayout.pipeline import learn_shapes, local_rules
+from relayout.targets.target import ONNX
+from relayout.targets.torch.dtypes import precision_of
+from relayout.targets.torch.program import Program, eager_steps
+from relayout.targets.torch.weights import write_weights
+
+if TYPE_CHECKING:
+    from relayout.targets.torch.runtime.model import Model
+
+DEVICES = ("cpu", "cuda")
+TORCH = "torch"
+
+
+def compile(  # noqa: A001 - the word for it
+    source: ModelSource, *, target: str = TORCH, device: str = "cpu", dtype: str | None = None
+) -> Model:
+    """A callable that does what a model does, in torch.
+
+    It takes numpy arrays or tensors, by the names of the model's inputs or in their order, and
+    gives a dict of its outputs in kind. `dtype` ("float16" or "bfloat16") is what float32 is
+    computed in instead; inputs and outputs keep their types.
+    """
+    program = program_of(source, target=target, device=device, dtype=dtype)
+    from relayout.targets.torch.compiled import compile_program  # noqa: PLC0415 - imports torch
+
+    return compile_program(program)
+
+
+def write_module(
+    source: ModelSource,
+    output: str | PathLike[str],
+    *,
+    target: str = TORCH,
+    device: str = "cpu",
+    dtype: str | None = None,
+) -> tuple[Path, Path]:
+    """Write what `compile` would run as a module, with its weights beside it."""
+    program = program_of(source, target=target, device=device, dtype=dtype)
+    from relayout.targets.torch.source import write_source  # noqa: PLC0415 - imports torch
+
+    module = Path(output)
+    weights = module.with_suffix(".safetensors")
+    written = write_source(program, weights.name)
+    write_weights(weights, written.arrays())
+    try:
+        module.write_text(written.text, encoding="utf-8")
+    except OSError as error:
+        raise RelayoutError(f"cannot write {quoted(str(module))}: {error.strerror}") from None
+    return module, weights
+
+
+def program_of(
+    source: ModelSource, *, target: str = TORCH, device: str = "cpu", dtype: str | None = None
+) -> Program:
+    """A model in the steps in which torch is to run it."""
+    if target != TORCH:
+        raise RelayoutError(f"cannot compile for {target!r}; the only target is {TORCH!r}")
+    if device not in DEVICES:
+        raise RelayoutError(f"unknown device {device!r}; it may be {' or '.join(DEVICES)}")
+    precision = precision_of(dtype)
+    loaded = expanded(load(source))
+    with paused_collector():
+        learn_shapes(loaded.ir, ONNX)
+        local_rules(ONNX).run(loaded.ir)
+    name = "model" if loaded.path is None else loaded.path.name
+    return Program(loaded.ir, eager_steps(loaded.ir), name, device, precision)
+
+
+def expanded(loaded: LoadedModel) -> LoadedModel:
+    """The model with every function in the place of its calls."""
+    if not loaded.source.functions:
+        return loaded
+    message = onnx.ModelProto()
+    message.CopyFrom(loaded.source)
+    if loaded.path is not None:
+        load_external_data_for_model(message, str(loaded.path.parent))
+    inlined = load(inline_selected_functions(message, [], exclude=True))
+    inlined.path = loaded.path
+    return inlined

@@ -1,0 +1,1 @@
+"""PyTorch as a runtime: a model becomes one readable Python module."""

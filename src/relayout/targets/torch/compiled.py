@@ -1,0 +1,43 @@
+"""Runs a written module in this process."""
+
+from __future__ import annotations
+
+import linecache
+from itertools import count
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from relayout.targets.torch.program import Program
+from relayout.targets.torch.runtime.model import as_tensor
+from relayout.targets.torch.source import Source, write_source
+
+if TYPE_CHECKING:
+    from relayout.targets.torch.runtime.model import Model
+
+_numbers = count(1)
+
+
+def compile_program(program: Program) -> Model:
+    """The model that a program describes, ready to be called."""
+    return loaded(write_source(program), program.device)
+
+
+def loaded(source: Source, device: str) -> Model:
+    """The model of a written module, with its weights, on a device."""
+    if device.startswith("cuda") and not torch.cuda.is_available():
+        raise RuntimeError("there is no CUDA device here")
+    weights = {name: as_tensor(array, "cpu") for name, array in source.arrays().items()}
+    model: Model = module_of(source.text).load(weights, device)
+    return model
+
+
+def module_of(text: str) -> Any:
+    """A module of source text; tracebacks show its lines."""
+    name = f"relayout_torch_{next(_numbers)}"
+    file = f"<{name}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    module = ModuleType(name)
+    exec(compile(text, file, "exec"), vars(module))
+    return module

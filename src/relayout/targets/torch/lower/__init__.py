@@ -1,0 +1,1 @@
+"""What each operator is in torch, one file per family."""

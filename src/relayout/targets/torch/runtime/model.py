@@ -1,0 +1,142 @@
+"""The object that a written module hands to its user."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+
+
+def read_weights(path: Path) -> dict[str, Any]:
+    """The tensors of a file in the safetensors format."""
+    names = {
+        "BOOL": torch.bool,
+        "U8": torch.uint8,
+        "U16": torch.uint16,
+        "U32": torch.uint32,
+        "U64": torch.uint64,
+        "I8": torch.int8,
+        "I16": torch.int16,
+        "I32": torch.int32,
+        "I64": torch.int64,
+        "F16": torch.float16,
+        "BF16": torch.bfloat16,
+        "F32": torch.float32,
+        "F64": torch.float64,
+        "C64": torch.complex64,
+        "C128": torch.complex128,
+        "F8_E4M3": torch.float8_e4m3fn,
+        "F8_E4M3FNUZ": torch.float8_e4m3fnuz,
+        "F8_E5M2": torch.float8_e5m2,
+        "F8_E5M2FNUZ": torch.float8_e5m2fnuz,
+        "F8_E8M0": torch.float8_e8m0fnu,
+    }
+    data = bytearray(path.read_bytes())
+    start = 8 + int.from_bytes(data[:8], "little")
+    tensors = {}
+    for name, entry in json.loads(data[8:start]).items():
+        if name == "__metadata__":
+            continue
+        dtype, (first, last) = names[entry["dtype"]], entry["data_offsets"]
+        part = torch.empty(0, dtype=torch.uint8)
+        if last > first:
+            part = torch.frombuffer(
+                data, dtype=torch.uint8, count=last - first, offset=start + first
+            )
+        tensors[name] = part.clone().view(dtype).reshape(entry["shape"])
+    return tensors
+
+
+def as_tensor(value: Any, device: Any) -> Any:
+    """A numpy array (also of a type of ml_dtypes), a tensor or a list of them, on a device."""
+    if isinstance(value, list | tuple):
+        return [as_tensor(item, device) for item in value]
+    if value is None or isinstance(value, torch.Tensor):
+        return value if value is None else value.to(device)
+    name = getattr(getattr(value, "dtype", None), "name", "")
+    if name == "bfloat16" or name.startswith("float8"):
+        words = torch.as_tensor(value.view(f"uint{8 * value.itemsize}"))
+        return words.view(getattr(torch, name)).to(device)
+    return torch.as_tensor(value).to(device)
+
+
+def as_array(value: Any) -> Any:
+    """A tensor, or a list of them, as numpy arrays."""
+    if isinstance(value, list):
+        return [as_array(item) for item in value]
+    if value is None:
+        return None
+    value = value.cpu()
+    name = str(value.dtype).removeprefix("torch.")
+    if name != "bfloat16" and not name.startswith("float8"):
+        return value.numpy()
+    import ml_dtypes  # noqa: PLC0415 - numpy has these types by this package only
+
+    words = value.contiguous().view(torch.uint16 if value.element_size() == 2 else torch.uint8)
+    return words.numpy().view(getattr(ml_dtypes, name))
+
+
+class Model:
+    """A compiled model: call it with numpy arrays or tensors, by name or in order.
+
+    It gives a dict of its outputs by name: tensors if it was given tensors, else numpy arrays.
+    """
+
+    def __init__(
+        self,
+        forward: Callable[..., tuple[Any, ...]],
+        prepare: Callable[[Any], None],
+        weights: Mapping[str, Any],
+        *,
+        inputs: Mapping[str, Any],
+        outputs: tuple[str, ...],
+        device: str,
+    ) -> None:
+        self.forward = forward
+        self.inputs = inputs
+        self.outputs = outputs
+        self.device = torch.device(device)
+        on_device = {name: tensor.to(self.device) for name, tensor in weights.items()}
+        self.weights = SimpleNamespace(device=self.device, **on_device)
+        with torch.inference_mode():
+            prepare(self.weights)
+
+    def __call__(self, *arguments: Any, **named: Any) -> dict[str, Any]:
+        given = dict(zip(self.inputs, arguments, strict=False)) | named
+        if len(arguments) == 1 and isinstance(arguments[0], dict):
+            given = arguments[0] | named
+        tensors = [self._operand(name, given) for name in self.inputs]
+        unknown = [name for name in given if name not in self.inputs]
+        if unknown or len(arguments) > len(self.inputs):
+            raise TypeError(f"there is no input {unknown or len(arguments)}; {list(self.inputs)}")
+        with torch.inference_mode():
+            results = self.forward(self.weights, *tensors)
+        if any(isinstance(value, torch.Tensor) for value in given.values()):
+            return dict(zip(self.outputs, results, strict=True))
+        return {name: as_array(result) for name, result in zip(self.outputs, results, strict=True)}
+
+    def _operand(self, name: str, given: Mapping[str, Any]) -> Any:
+        """An input as `forward` wants it, checked against what the model declares."""
+        dtypes, shape, default = self.inputs[name]
+        if name not in given:
+            if default is None:
+                raise TypeError(f"input {name!r} is missing")
+            return getattr(self.weights, default)
+        value = as_tensor(given[name], self.device)
+        if not isinstance(value, torch.Tensor):
+            return value
+        if dtypes and value.dtype not in dtypes:
+            raise TypeError(f"input {name!r} has type {value.dtype}, not {dtypes[0]}")
+        if shape is not None and not (
+            len(shape) == value.dim()
+            and all(
+                not isinstance(length, int) or length == own
+                for length, own in zip(shape, value.shape, strict=True)
+            )
+        ):
+            raise ValueError(f"input {name!r} has shape {list(value.shape)}, not {list(shape)}")
+        return value
