@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import onnx
 from onnx.external_data_helper import load_external_data_for_model
-from onnx.inliner import inline_selected_functions
+from onnx.inliner import inline_local_functions, inline_selected_functions
 
 from relayout.collector import paused_collector
 from relayout.errors import RelayoutError, quoted
@@ -17,12 +16,13 @@ from relayout.graph.model import LoadedModel
 from relayout.graph.sources import ModelSource
 from relayout.pipeline import learn_shapes, local_rules
 from relayout.targets.target import ONNX
+from relayout.targets.torch.compiled import compile_program
 from relayout.targets.torch.dtypes import precision_of
+from relayout.targets.torch.lower.registry import missing
 from relayout.targets.torch.program import Program, eager_steps
+from relayout.targets.torch.runtime.model import Model
+from relayout.targets.torch.source import write_source
 from relayout.targets.torch.weights import write_weights
-
-if TYPE_CHECKING:
-    from relayout.targets.torch.runtime.model import Model
 
 DEVICES = ("cpu", "cuda")
 TORCH = "torch"
@@ -37,10 +37,7 @@ def compile(  # noqa: A001 - the word for it
     gives a dict of its outputs in kind. `dtype` ("float16" or "bfloat16") is what float32 is
     computed in instead; inputs and outputs keep their types.
     """
-    program = program_of(source, target=target, device=device, dtype=dtype)
-    from relayout.targets.torch.compiled import compile_program  # noqa: PLC0415 - imports torch
-
-    return compile_program(program)
+    return compile_program(program_of(source, target=target, device=device, dtype=dtype))
 
 
 def write_module(
@@ -53,8 +50,6 @@ def write_module(
 ) -> tuple[Path, Path]:
     """Write what `compile` would run as a module, with its weights beside it."""
     program = program_of(source, target=target, device=device, dtype=dtype)
-    from relayout.targets.torch.source import write_source  # noqa: PLC0415 - imports torch
-
     module = Path(output)
     weights = module.with_suffix(".safetensors")
     written = write_source(program, weights.name)
@@ -84,13 +79,22 @@ def program_of(
 
 
 def expanded(loaded: LoadedModel) -> LoadedModel:
-    """The model with every function in the place of its calls."""
-    if not loaded.source.functions:
+    """The model with functions in the place of their calls.
+
+    Those are the functions of the model, and operators without a lowering that onnx defines as
+    functions of others.
+    """
+    lacking = [] if loaded.source.functions else missing(loaded.ir)
+    if not loaded.source.functions and not lacking:
         return loaded
     message = onnx.ModelProto()
     message.CopyFrom(loaded.source)
     if loaded.path is not None:
         load_external_data_for_model(message, str(loaded.path.parent))
-    inlined = load(inline_selected_functions(message, [], exclude=True))
+    if loaded.source.functions:
+        message = inline_local_functions(message)
+    else:
+        message = inline_selected_functions(message, lacking, inline_schema_functions=True)
+    inlined = load(message)
     inlined.path = loaded.path
-    return inlined
+    return expanded(inlined) if missing(inlined.ir) != lacking else inlined

@@ -9,24 +9,66 @@ import onnx_ir as ir
 from relayout.errors import RelayoutError
 from relayout.graph.region import subgraphs_of
 from relayout.targets.torch.call import Lowering
-from relayout.targets.torch.lower import activation, elementwise
+from relayout.targets.torch.lower import (
+    activation,
+    attention,
+    constants,
+    control,
+    convolution,
+    detection,
+    elementwise,
+    indexing,
+    normalization,
+    padding,
+    pooling,
+    product,
+    quantization,
+    recurrent,
+    reduction,
+    resize,
+    sequence,
+    signal,
+    views,
+)
 
-FAMILIES = (activation, elementwise)
+FAMILIES = (
+    activation,
+    attention,
+    constants,
+    control,
+    convolution,
+    detection,
+    elementwise,
+    indexing,
+    normalization,
+    padding,
+    pooling,
+    product,
+    quantization,
+    recurrent,
+    reduction,
+    resize,
+    sequence,
+    signal,
+    views,
+)
 
 LOWERINGS: dict[tuple[str, str], Lowering] = {
     ("", op_type): lowering for family in FAMILIES for op_type, lowering in family.LOWERINGS.items()
 }
 
 
+def missing(model: ir.Model) -> list[tuple[str, str]]:
+    """The operators, by domain and name, that nobody wrote a lowering for."""
+    keys = dict.fromkeys((_domain(node), node.op_type) for node in _nodes(model.graph))
+    return sorted(key for key in keys if key not in LOWERINGS)
+
+
 def check_lowerings(model: ir.Model) -> None:
-    """Refuse a model with operators that nobody wrote a lowering for; all of them are named."""
-    missing = dict.fromkeys(
-        f"{node.domain}.{node.op_type}" if node.domain else node.op_type
-        for node in _nodes(model.graph)
-        if (_domain(node), node.op_type) not in LOWERINGS
-    )
-    if missing:
-        raise RelayoutError(f"torch has no lowering of {', '.join(sorted(missing))}")
+    """Refuse a model that cannot be lowered; all operators that are missing are named."""
+    names = [f"{domain}.{op_type}" if domain else op_type for domain, op_type in missing(model)]
+    if names:
+        raise RelayoutError(f"torch has no lowering of {', '.join(names)}")
 
 
 def _domain(node: ir.Node) -> str:

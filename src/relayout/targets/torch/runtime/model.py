@@ -74,7 +74,7 @@ def as_array(value: Any) -> Any:
     name = str(value.dtype).removeprefix("torch.")
     if name != "bfloat16" and not name.startswith("float8"):
         return value.numpy()
-    import ml_dtypes  # noqa: PLC0415 - numpy has these types by this package only
+    import ml_dtypes
 
     words = value.contiguous().view(torch.uint16 if value.element_size() == 2 else torch.uint8)
     return words.numpy().view(getattr(ml_dtypes, name))

@@ -1,0 +1,141 @@
+// A program: steps in order, each in phases, each phase in units that threads take as they come free.
+#include <time.h>
+
+#include "channels.h"
+#include "winograd.h"
+
+enum Kind { CONVOLUTION, WINOGRAD, DEPTHWISE, MAX_POOL, AVERAGE, LAYER_NORM, BORDER, BORDER_FIRST, SUM };
+
+static int64_t phases(const Step &s) {
+  return s.kind == WINOGRAD ? PHASES * parts(Grid(s).count, s.band) : 1;
+}
+
+// What can be shared out: lines, pixels or vectors.
+static int64_t pieces(const Step &s) {
+  switch (s.kind) {
+    case AVERAGE: return s.batch * s.depth / LANES;
+    case LAYER_NORM: return s.batch * s.height * s.width;
+    case SUM: return s.batch * s.height * s.width * s.depth / LANES;
+    default: return s.batch * s.out_height;
+  }
+}
+
+static int64_t units(const Step &s, int64_t phase, int team) {
+  if (s.kind == WINOGRAD) return winograd_units(s, phase, team);
+  if (s.kind == CONVOLUTION) {
+    Cut cut(s, team);
+    return cut.by_rows * cut.by_panels;
+  }
+  return team == 1 ? 1 : least(pieces(s), 4 * team);
+}
+
+static void perform(const Step &s, int64_t phase, int64_t unit, int64_t of, int team) {
+  Share share(pieces(s), unit, of);
+  switch (s.kind) {
+    case CONVOLUTION: return convolution(s, unit, team);
+    case WINOGRAD: return winograd(s, phase, unit, team);
+    case DEPTHWISE: return depthwise(s, share);
+    case MAX_POOL: return max_pool(s, share);
+    case AVERAGE: return average(s, share);
+    case LAYER_NORM: return layer_norm(s, share);
+    case BORDER: return border(s, share, false);
+    case BORDER_FIRST: return border(s, share, true);
+    default: return sum(s, share);
+  }
+}
+
+// One phase of one step. A thread that comes late finds its units taken and goes on to the next.
+struct Phase {
+  const Step *step;
+  int64_t index, units;
+  std::atomic<int64_t> next{0}, done{0};
+  Phase(const Step *step, int64_t index, int64_t units) : step(step), index(index), units(units) {}
+};
+
+struct Run {
+  std::vector<std::unique_ptr<Phase>> phases_;
+  int team;
+
+  Run(const Step *steps, int64_t count, int team) : team(team) {
+    for (int64_t i = 0; i < count; i++)
+      for (int64_t p = 0; p < phases(steps[i]); p++)
+        phases_.push_back(std::make_unique<Phase>(steps + i, p, units(steps[i], p, team)));
+  }
+
+  void take_part(double *seconds) {
+    const Step *first = phases_.empty() ? nullptr : phases_[0]->step;
+    for (auto &phase : phases_) {
+      double since = seconds ? now() : 0;
+      take_units(*phase);
+      wait(*phase);
+      if (seconds) seconds[phase->step - first] += now() - since;
+    }
+  }
+
+  void take_units(Phase &phase) {
+    for (int64_t unit; (unit = phase.next.fetch_add(1)) < phase.units;) {
+      perform(*phase.step, phase.index, unit, phase.units, team);
+      phase.done.fetch_add(1, std::memory_order_release);
+    }
+  }
+
+  static void wait(const Phase &phase) {
+    for (int turns = 0; phase.done.load(std::memory_order_acquire) < phase.units; turns++)
+      if (turns > 2000) std::this_thread::yield();
+  }
+
+  static double now() {
+    timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return t.tv_sec + 1e-9 * t.tv_nsec;
+  }
+};
+
+// Threads that sleep until there is something to run; the caller is one of the team.
+class Team {
+ public:
+  void run(const Step *steps, int64_t count, int threads, double *seconds) {
+    std::lock_guard<std::mutex> one_at_a_time(running_);
+    auto run = std::make_shared<Run>(steps, count, threads);
+    hire(threads - 1);
+    {
+      std::lock_guard<std::mutex> guard(mutex_);
+      run_ = run, number_++;
+    }
+    if (threads > 1) called_.notify_all();
+    run->take_part(seconds);
+  }
+
+ private:
+  void hire(int wanted) {
+    for (; hired_ < wanted; hired_++) std::thread([this, index = hired_] { work(index); }).detach();
+  }
+
+  void work(int index) {
+    for (uint64_t seen = 0;;) {
+      std::shared_ptr<Run> run;
+      {
+        std::unique_lock<std::mutex> lock(mutex_);
+        called_.wait(lock, [&] { return number_ != seen; });
+        seen = number_, run = run_;
+      }
+      if (index < run->team - 1) run->take_part(nullptr);
+    }
+  }
+
+  std::mutex running_, mutex_;
+  std::condition_variable called_;
+  std::shared_ptr<Run> run_;
+  uint64_t number_ = 0;
+  int hired_ = 0;
+};
+
+extern "C" int columns() { return COLUMNS; }
+
+extern "C" int lanes() { return LANES; }
+
+// Performs steps with a team of threads; `seconds`, if given, collects the time of the caller per step.
+extern "C" void run(const Step *steps, int64_t count, int threads, double *seconds) {
+  static Team *team = new Team();  // never destroyed: its threads sleep until the process ends
+  team->run(steps, count, threads, seconds);
+}

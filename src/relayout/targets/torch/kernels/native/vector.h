@@ -1,0 +1,73 @@
+// Vectors of floats, steps of a program, and activations.
+#pragma once
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#if defined(__AVX512F__)
+constexpr int LANES = 16, ROWS = 12;
+#elif defined(__AVX__)
+constexpr int LANES = 8, ROWS = 6;
+#else
+constexpr int LANES = 4, ROWS = 6;
+#endif
+constexpr int COLUMNS = 2 * LANES;
+constexpr float INFINITE = std::numeric_limits<float>::infinity();
+
+typedef float Vector __attribute__((vector_size(LANES * 4), aligned(4), may_alias));
+
+static inline Vector load(const float *at) { return *(const Vector *)at; }
+static inline void store(float *at, Vector value) { *(Vector *)at = value; }
+static inline Vector all(float value) { return value - Vector{}; }
+// Of a number and something that is no number, the second operand is kept.
+static inline Vector larger(Vector a, Vector b) { return a > b ? a : b; }
+static inline Vector smaller(Vector a, Vector b) { return a < b ? a : b; }
+static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+static inline int64_t parts(int64_t whole, int64_t part) { return (whole + part - 1) / part; }
+
+enum Activation { CLIP, GELU };  // without an activation the bounds of CLIP are infinite
+
+// One step over tensors stored channels last. The module that writes programs fills it by these names.
+struct Step {
+  int64_t kind, batch, height, width, depth;  // of the operand
+  int64_t out_height, out_width, out_depth;   // of the result
+  int64_t kernel_height, kernel_width, stride, pad_top, pad_left, band, activation;
+  float low, high;  // the bounds of CLIP; low is epsilon in a normalisation
+  const float *input, *weight, *bias, *residual;
+  const int32_t *table;  // where each row of a product begins, or nothing
+  float *output, *scratch;
+};
+
+// A range of a whole that is cut into parts of nearly equal size.
+struct Share {
+  int64_t first, last;
+  Share(int64_t first, int64_t last) : first(first), last(last) {}
+  Share(int64_t whole, int64_t part, int64_t of) : first(whole * part / of), last(whole * (part + 1) / of) {}
+};
+
+// Half of x times one and the error function, a quotient of polynomials as far as floats tell it from one.
+static inline Vector gelu(Vector x) {
+  Vector z = smaller(larger(x * 0.70710678f, all(-3.832506856900711f)), all(3.832506856900711f)), s = z * z;
+  Vector p = all(0.00022905065861350646f);
+  p = p * s + 0.0034082910107109506f;
+  p = p * s + 0.050955695062380861f;
+  p = p * s + 0.18520832239976145f;
+  p = p * s + 1.128379143519084f;
+  Vector q = all(-1.1791602954361697e-7f);
+  q = q * s + 0.000023547966471313185f;
+  q = q * s + 0.0010179625278914885f;
+  q = q * s + 0.014070470171167667f;
+  q = q * s + 0.11098505178285362f;
+  q = q * s + 0.49746925110067538f;
+  q = q * s + 1.0f;
+  return 0.5f * x * (1.0f + z * p / q);
+}

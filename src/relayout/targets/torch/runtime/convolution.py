@@ -1,0 +1,118 @@
+"""Convolutions with paddings and outputs that torch's own do not take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch.nn import functional as F
+
+
+def conv_transpose_by(
+    x: Any,
+    weight: Any,
+    bias: Any,
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    extra: Sequence[int],
+    groups: int,
+    pads: Sequence[int],
+) -> Any:
+    """The whole result, with `extra` behind each axis, and then cut by the padding."""
+    rank = len(strides)
+    convolve = (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)[rank - 1]
+    result = convolve(x, weight, None, stride=strides, dilation=dilations, groups=groups)
+    result = F.pad(result, [side for more in reversed(extra) for side in (0, more)])
+    for axis in range(rank):
+        length = result.shape[2 + axis] - pads[axis] - pads[rank + axis]
+        result = result.narrow(2 + axis, pads[axis], length)
+    return result if bias is None else result + bias.reshape(-1, *[1] * rank)
+
+
+def conv_transpose_to(
+    x: Any,
+    weight: Any,
+    bias: Any,
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    extra: Sequence[int],
+    groups: int,
+    shape: Sequence[int] | None,
+    upper: bool,
+) -> Any:
+    """The padding follows from the lengths that are wanted, strides times as long if none are."""
+    before, behind = [], []
+    for axis, stride in enumerate(strides):
+        length = x.shape[2 + axis]
+        wanted = length * stride if shape is None else shape[axis]
+        span = (weight.shape[2 + axis] - 1) * dilations[axis] + 1
+        total = stride * (length - 1) + extra[axis] + span - wanted
+        less, more = total // 2, total - total // 2
+        before.append(less if upper else more)
+        behind.append(more if upper else less)
+    pads = (*before, *behind)
+    return conv_transpose_by(x, weight, bias, strides, dilations, extra, groups, pads)
+
+
+def deform_conv(
+    x: Any,
+    weight: Any,
+    offset: Any,
+    bias: Any,
+    mask: Any,
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    pads: Sequence[int],
+    groups: int,
+    offset_groups: int,
+) -> Any:
+    """Every tap of the kernel reads where its offset says, between pixels if need be."""
+    n, c, height, width = x.shape
+    taps_h, taps_w = weight.shape[2:]
+    rows, columns = offset.shape[2:]
+    places = offset.reshape(n, offset_groups, taps_h * taps_w, 2, rows, columns)
+    top = torch.arange(rows, device=x.device, dtype=x.dtype) * strides[0] - pads[0]
+    left = torch.arange(columns, device=x.device, dtype=x.dtype) * strides[1] - pads[1]
+    picked = []
+    for tap in range(taps_h * taps_w):
+        y = places[:, :, tap, 0] + top[:, None] + (tap // taps_w) * dilations[0]
+        z = places[:, :, tap, 1] + left + (tap % taps_w) * dilations[1]
+        grid = torch.stack([(2 * z + 1) / width - 1, (2 * y + 1) / height - 1], -1)
+        grid = grid.reshape(n * offset_groups, rows, columns, 2)
+        part = x.reshape(n * offset_groups, c // offset_groups, height, width)
+        read = F.grid_sample(part, grid, align_corners=False)
+        read = read.reshape(n, offset_groups, c // offset_groups, rows, columns)
+        if mask is not None:
+            read = read * mask.reshape(n, offset_groups, 1, -1, rows, columns)[:, :, :, tap]
+        picked.append(read.reshape(n, groups, c // groups, rows, columns))
+    columns_of = torch.stack(picked, 3)
+    kernels = weight.reshape(groups, -1, weight.shape[1], taps_h * taps_w)
+    result = torch.einsum("ngctyx,goct->ngoyx", columns_of, kernels)
+    result = result.reshape(n, weight.shape[0], rows, columns)
+    return result if bias is None else result + bias.reshape(-1, 1, 1)
+
+
+def col2im(
+    x: Any,
+    image: Sequence[int],
+    block: Sequence[int],
+    dilations: Sequence[int],
+    pads: Sequence[int],
+    strides: Sequence[int],
+) -> Any:
+    """Blocks summed where they overlap, in an image that is cut by its padding."""
+    rank = len(block)
+    lengths = [image[axis] + pads[axis] + pads[rank + axis] for axis in range(rank)]
+    if rank == 1:
+        lengths, block, dilations, strides = (
+            [1, *lengths],
+            (1, *block),
+            (1, *dilations),
+            (1, *strides),
+        )
+    result = F.fold(x, lengths, block, dilation=dilations, stride=strides)
+    result = result.squeeze(2) if rank == 1 else result
+    for axis in range(rank):
+        result = result.narrow(2 + axis, pads[axis], image[axis])
+    return result

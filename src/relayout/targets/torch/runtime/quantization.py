@@ -1,0 +1,76 @@
+"""Quantised numbers. Their products are taken in float64, where every sum of them is exact."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+
+def along(parameter: Any, x: Any, axis: int, block: int) -> Any:
+    """A scale or zero point for each element: one for all, one a slice, or one a block."""
+    if parameter.dim() == 0 or parameter.numel() == 1:
+        return parameter.reshape(())
+    if block:
+        return parameter.repeat_interleave(block, axis).narrow(axis, 0, x.shape[axis])
+    shape = [1] * x.dim()
+    shape[axis] = -1
+    return parameter.reshape(shape)
+
+
+def quantize(x: Any, scale: Any, zero: Any, dtype: Any, axis: int, block: int) -> Any:
+    wide = x.to(scale.dtype) / along(scale, x, axis, block)
+    if dtype.is_floating_point:
+        limits = torch.finfo(dtype)
+        return wide.clamp(limits.min, limits.max).to(dtype)
+    limits = torch.iinfo(dtype)
+    wide = torch.round(wide)
+    if zero is not None:
+        wide = wide + along(zero, x, axis, block).to(wide.dtype)
+    return wide.clamp(limits.min, limits.max).to(torch.int32).to(dtype)
+
+
+def dequantize(x: Any, scale: Any, zero: Any, axis: int, block: int) -> Any:
+    wide = x.to(scale.dtype)
+    if zero is not None:
+        wide = wide - along(zero, x, axis, block).to(scale.dtype)
+    return wide * along(scale, x, axis, block)
+
+
+def dynamic_quantize(x: Any) -> Any:
+    """To unsigned bytes, by the range of the tensor, which is made to contain zero."""
+    low, high = x.min().clamp(max=0), x.max().clamp(min=0)
+    scale = (high - low) / 255
+    scale = torch.where(scale == 0, torch.ones_like(scale), scale)
+    zero = torch.round(-low / scale).clamp(0, 255)
+    y = (torch.round(x / scale) + zero).clamp(0, 255)
+    return y.to(torch.uint8), scale, zero.to(torch.uint8)
+
+
+def centred(x: Any, zero: Any, axis: int) -> Any:
+    """Numbers without their zero point, wide enough for exact sums."""
+    wide = x.to(torch.float64)
+    if zero is None:
+        return wide
+    zero = zero.to(torch.float64)
+    if zero.numel() == 1:
+        return wide - zero.reshape(())
+    if zero.dim() > 1:
+        return wide - zero
+    shape = [1] * x.dim()
+    shape[axis] = -1
+    return wide - zero.reshape(shape)
+
+
+def requantize(
+    product: Any, a_scale: Any, b_scale: Any, scale: Any, zero: Any, bias: Any, trailing: int
+) -> Any:
+    """An exact product in the numbers of the result."""
+    trail = [1] * (trailing - 1)
+    if bias is not None:
+        product = product + bias.to(torch.float64).reshape(-1, *trail)
+    b_scale = b_scale.reshape(-1, *trail) if b_scale.dim() == 1 else b_scale
+    wide = torch.round(product * (a_scale * b_scale / scale).to(torch.float64))
+    limits = torch.iinfo(zero.dtype)
+    wide = (wide + zero.to(torch.float64)).clamp(limits.min, limits.max)
+    return wide.to(torch.int32).to(zero.dtype)

@@ -1,0 +1,168 @@
+"""Padding of sliding windows, and sums over them that torch's own pools cannot do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch.nn import functional as F
+
+
+def same_pads(
+    lengths: Sequence[int],
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    upper: bool,
+) -> tuple[int, ...]:
+    """The padding with which there are as many windows as strides fit into a length."""
+    before, behind = [], []
+    for length, size, stride, dilation in zip(lengths, kernel, strides, dilations, strict=True):
+        windows = -(-length // stride)
+        total = max(0, (windows - 1) * stride + (size - 1) * dilation + 1 - length)
+        less, more = total // 2, total - total // 2
+        before.append(less if upper else more)
+        behind.append(more if upper else less)
+    return (*before, *behind)
+
+
+def pad_same(
+    x: Any,
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    upper: bool,
+    value: float,
+) -> Any:
+    pads = same_pads(x.shape[2:], kernel, strides, dilations, upper)
+    rank = len(kernel)
+    sides = [pads[axis + side] for axis in reversed(range(rank)) for side in (0, rank)]
+    return F.pad(x, sides, value=value)
+
+
+def ceil_pads(
+    x: Any,
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    pads: Sequence[int],
+) -> list[int]:
+    """Padding that makes room for a last window that starts inside but ends outside."""
+    rank = len(kernel)
+    more = list(pads)
+    for axis in range(rank):
+        length = x.shape[2 + axis]
+        span = (kernel[axis] - 1) * dilations[axis] + 1
+        over = length + pads[axis] + pads[rank + axis] - span
+        windows = -(-over // strides[axis]) + 1
+        if (windows - 1) * strides[axis] >= length + pads[axis]:
+            windows -= 1
+        more[rank + axis] = (windows - 1) * strides[axis] + span - length - pads[axis]
+    return more
+
+
+def window_sum(
+    x: Any, kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int]
+) -> Any:
+    """The sum over each window of an already padded tensor."""
+    rank = len(kernel)
+    n, c = x.shape[:2]
+    ones = torch.ones((1, 1, *kernel), dtype=x.dtype, device=x.device)
+    convolve = (F.conv1d, F.conv2d, F.conv3d)[rank - 1]
+    sums = convolve(x.reshape(n * c, 1, *x.shape[2:]), ones, stride=strides, dilation=dilations)
+    return sums.reshape(n, c, *sums.shape[2:])
+
+
+def sides_of(pads: Sequence[int]) -> list[int]:
+    """ONNX's padding in torch's order."""
+    rank = len(pads) // 2
+    return [pads[axis + side] for axis in reversed(range(rank)) for side in (0, rank)]
+
+
+def average_pool(
+    x: Any,
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    pads: Sequence[int],
+    ceil: bool,
+    counts_padding: bool,
+) -> Any:
+    """The mean over each window; beyond the padding nothing counts."""
+    reach = ceil_pads(x, kernel, strides, dilations, pads) if ceil else list(pads)
+    ones = torch.ones_like(x[:1, :1])
+    if counts_padding:
+        ones = F.pad(ones, sides_of(pads), value=1.0)
+        rest = [0] * len(kernel) + [more - less for more, less in zip(reach, pads, strict=True)][
+            len(kernel) :
+        ]
+        ones = F.pad(ones, sides_of(rest))
+    else:
+        ones = F.pad(ones, sides_of(reach))
+    total = window_sum(F.pad(x, sides_of(reach)), kernel, strides, dilations)
+    return total / window_sum(ones, kernel, strides, dilations)
+
+
+def lp_pool(
+    x: Any,
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    pads: Sequence[int],
+    ceil: bool,
+    p: int,
+) -> Any:
+    reach = ceil_pads(x, kernel, strides, dilations, pads) if ceil else list(pads)
+    powers = F.pad(x.abs() ** p, sides_of(reach))
+    return window_sum(powers, kernel, strides, dilations) ** (1 / p)
+
+
+def max_pool(
+    x: Any,
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    pads: Sequence[int],
+    ceil: bool,
+) -> Any:
+    """Any padding; torch's own pools take the same before and behind, up to half a kernel."""
+    reach = ceil_pads(x, kernel, strides, dilations, pads) if ceil else list(pads)
+    wide = x if x.is_floating_point() else x.to(torch.float64)
+    wide = F.pad(wide, sides_of(reach), value=float("-inf"))
+    pool = (F.max_pool1d, F.max_pool2d, F.max_pool3d)[len(kernel) - 1]
+    return pool(wide, kernel, stride=strides, dilation=dilations).to(x.dtype)
+
+
+def max_pool_indices(
+    x: Any,
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    pads: Sequence[int],
+    ceil: bool,
+    by_column: bool,
+) -> Any:
+    """The largest of each window, and where it stands in the whole tensor."""
+    rank, shape = len(kernel), x.shape
+    reach = ceil_pads(x, kernel, strides, dilations, pads) if ceil else list(pads)
+    wide = x if x.is_floating_point() else x.to(torch.float64)
+    wide = F.pad(wide, sides_of(reach), value=float("-inf"))
+    pool = (F.max_pool1d, F.max_pool2d, F.max_pool3d)[rank - 1]
+    values, places = pool(wide, kernel, stride=strides, dilation=dilations, return_indices=True)
+    steps: list[Any] = []
+    for axis in reversed(range(rank)):
+        steps.insert(0, places % wide.shape[2 + axis] - pads[axis])
+        places = places // wide.shape[2 + axis]
+    order = list(reversed(range(rank))) if by_column else list(range(rank))
+    flat = torch.arange(shape[0] * shape[1], device=x.device)
+    flat = flat.reshape(shape[0], shape[1], *[1] * rank)
+    for axis in order:
+        flat = flat * shape[2 + axis] + steps[axis]
+    return values.to(x.dtype), flat
+
+
+def max_unpool(x: Any, indices: Any, shape: Sequence[int]) -> Any:
+    """Each element at its place, zeros elsewhere."""
+    flat = torch.zeros(shape, dtype=x.dtype, device=x.device).reshape(-1)
+    return flat.scatter(0, indices.reshape(-1), x.reshape(-1)).reshape(shape)
