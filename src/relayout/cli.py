@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from relayout import __version__
+from relayout.commands import compile as compile_command
 from relayout.commands import fuse
+from relayout.commands import run as run_command
 from relayout.commands.terminal import BAD_INPUT, DONE, REFUSED
 from relayout.commands.terminal import add_dims as _add_dims
 from relayout.commands.terminal import add_numbers as _add_numbers
@@ -175,6 +177,8 @@ def _parser() -> Parser:
     _add_inspect(commands)
     _add_compare(commands)
     fuse.add_parser(commands)
+    compile_command.add_parser(commands)
+    run_command.add_parser(commands)
     _add_check(commands)
     _add_verify_certificate(commands)
     _add_demo(commands)

@@ -11,8 +11,11 @@ from onnx.inliner import inline_local_functions, inline_selected_functions
 
 from relayout.collector import paused_collector
 from relayout.errors import RelayoutError, quoted
+from relayout.graph.limits import OLDEST_OPSET
 from relayout.graph.load import load
 from relayout.graph.model import LoadedModel
+from relayout.graph.opset import raise_opset
+from relayout.graph.read import version_of
 from relayout.graph.sources import ModelSource
 from relayout.pipeline import learn_shapes, local_rules
 from relayout.targets.target import ONNX
@@ -40,21 +43,13 @@ def compile(  # noqa: A001 - the word for it
     return compile_program(program_of(source, target=target, device=device, dtype=dtype))
 
 
-def write_module(
-    source: ModelSource,
-    output: str | PathLike[str],
-    *,
-    target: str = TORCH,
-    device: str = "cpu",
-    dtype: str | None = None,
-) -> tuple[Path, Path]:
+def write_module(program: Program, output: str | PathLike[str]) -> tuple[Path, Path]:
     """Write what `compile` would run as a module, with its weights beside it."""
-    program = program_of(source, target=target, device=device, dtype=dtype)
     module = Path(output)
     weights = module.with_suffix(".safetensors")
     written = write_source(program, weights.name)
-    write_weights(weights, written.arrays())
     try:
+        write_weights(weights, written.arrays())
         module.write_text(written.text, encoding="utf-8")
     except OSError as error:
         raise RelayoutError(f"cannot write {quoted(str(module))}: {error.strerror}") from None
@@ -70,12 +65,22 @@ def program_of(
     if device not in DEVICES:
         raise RelayoutError(f"unknown device {device!r}; it may be {' or '.join(DEVICES)}")
     precision = precision_of(dtype)
-    loaded = expanded(load(source))
+    loaded = expanded(_editable(load(source)))
     with paused_collector():
         learn_shapes(loaded.ir, ONNX)
         local_rules(ONNX).run(loaded.ir)
     name = "model" if loaded.path is None else loaded.path.name
     return Program(loaded.ir, eager_steps(loaded.ir), name, device, precision)
+
+
+def _editable(loaded: LoadedModel) -> LoadedModel:
+    """The model in an opset that can be worked on: onnx converts what is older."""
+    version = version_of({entry.domain: entry.version for entry in loaded.source.opset_import}, "")
+    if loaded.frozen is None or not 0 < version < OLDEST_OPSET:
+        return loaded
+    raised = load(raise_opset(loaded.source, OLDEST_OPSET))
+    raised.path = loaded.path
+    return raised
 
 
 def expanded(loaded: LoadedModel) -> LoadedModel:

@@ -58,7 +58,7 @@ def write_source(program: Program, weights_file: str = "") -> Source:
         IMPORTS.rstrip(),
         _interface(program, defaults),
         *closure(draft.helpers.values()).values(),
-        _prepare(draft, functions),
+        written_preparation(draft, functions),
         *functions,
         LOAD.format(device=program.device, file=weights_file),
     ]
@@ -109,7 +109,7 @@ def _dtype(value: ir.Value, precision: Precision) -> str:
     return f"torch.{precision.name(value.dtype or ir.DataType.FLOAT)}"
 
 
-def _prepare(draft: Draft, functions: list[str]) -> str:
+def written_preparation(draft: Draft, functions: list[str]) -> str:
     """The function that makes of the weights what kernels want, and drops what nobody reads."""
     lines = [f"{WEIGHTS}.{name} = {expression}" for name, expression in draft.prepared]
     read = {name for text in functions for name in re.findall(rf"\b{WEIGHTS}\.(\w+)", text)}

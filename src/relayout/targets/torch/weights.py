@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import onnx_ir as ir
 
-from relayout.errors import RelayoutError, quoted
+from relayout.errors import RelayoutError
 from relayout.layout.transport import Array
 from relayout.targets.torch.dtypes import NAMES, Precision
 
@@ -59,12 +59,9 @@ def write_weights(path: Path, arrays: Mapping[str, Array]) -> None:
         offset += array.nbytes
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-(8 + len(text)) % _ALIGNMENT)
-    try:
-        with path.open("wb") as file:
-            for part in _parts(text, arrays):
-                file.write(part)
-    except OSError as error:
-        raise RelayoutError(f"cannot write {quoted(str(path))}: {error.strerror}") from None
+    with path.open("wb") as file:
+        for part in _parts(text, arrays):
+            file.write(part)
 
 
 def _parts(header: bytes, arrays: Mapping[str, Array]) -> Iterator[bytes]:
