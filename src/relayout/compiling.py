@@ -26,21 +26,29 @@ from relayout.targets.torch.program import Program, eager_steps
 from relayout.targets.torch.runtime.model import Model
 from relayout.targets.torch.source import write_source
 from relayout.targets.torch.weights import write_weights
+from relayout.tuning import tuned
 
 DEVICES = ("cpu", "cuda")
 TORCH = "torch"
 
 
 def compile(  # noqa: A001 - the word for it
-    source: ModelSource, *, target: str = TORCH, device: str = "cpu", dtype: str | None = None
+    source: ModelSource,
+    *,
+    target: str = TORCH,
+    device: str = "cpu",
+    dtype: str | None = None,
+    tune: bool = True,
 ) -> Model:
     """A callable that does what a model does, in torch.
 
     It takes numpy arrays or tensors, by the names of the model's inputs or in their order, and
     gives a dict of its outputs in kind. `dtype` ("float16" or "bfloat16") is what float32 is
-    computed in instead; inputs and outputs keep their types.
+    computed in instead; inputs and outputs keep their types. Unless `tune` is false, groups of
+    operators run as the fastest kernels that were found on the device, once timed and then known.
     """
-    return compile_program(program_of(source, target=target, device=device, dtype=dtype))
+    program = program_of(source, target=target, device=device, dtype=dtype)
+    return compile_program(tuned(program)[0] if tune else program)
 
 
 def write_module(program: Program, output: str | PathLike[str]) -> tuple[Path, Path]:

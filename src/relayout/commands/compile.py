@@ -23,6 +23,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("-o", "--output", required=True, metavar="OUT.py")
     parser.add_argument("--target", choices=("torch",), default="torch")
     add_device(parser)
+    parser.add_argument("--plain", action="store_true", help="one statement a node, nothing fused")
     parser.add_argument("--no-verify", action="store_true", help="write without comparing numbers")
     add_numbers(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -41,8 +42,12 @@ def run(options: argparse.Namespace) -> int:
         from relayout.compiling import program_of, write_module
         from relayout.targets.torch.compiled import compile_program
         from relayout.trying import compare_compiled
+        from relayout.tuning import tuned
 
         program = program_of(options.model, device=options.device, dtype=options.dtype)
+        if not options.plain:
+            stage("choosing kernels")
+            program, _ = tuned(program)
         verdict = None
         if not options.no_verify:
             stage("comparing numbers")

@@ -88,13 +88,8 @@ static void tile(const Left &left, int64_t at, const float *panel, const Result 
 
 typedef void (*Tile)(const Left &, int64_t, const float *, const Result &, int64_t, int64_t, bool, bool, Ahead);
 template <int V, bool SMOOTH> struct Tiles {
-  Tile of[13] = {nullptr, tile<1, V, SMOOTH>, tile<2, V, SMOOTH>, tile<3, V, SMOOTH>, tile<4, V, SMOOTH>,
-                 tile<5, V, SMOOTH>, tile<6, V, SMOOTH>,
-#if defined(__AVX512F__)
-                 tile<7, V, SMOOTH>, tile<8, V, SMOOTH>, tile<9, V, SMOOTH>, tile<10, V, SMOOTH>,
-                 tile<11, V, SMOOTH>, tile<12, V, SMOOTH>,
-#endif
-  };
+  Tile of[ROWS + 1] = {nullptr, tile<1, V, SMOOTH>, tile<2, V, SMOOTH>, tile<3, V, SMOOTH>,
+                       tile<4, V, SMOOTH>, tile<5, V, SMOOTH>, tile<6, V, SMOOTH>};
 };
 static const Tiles<1, false> narrow;
 static const Tiles<2, false> wide;

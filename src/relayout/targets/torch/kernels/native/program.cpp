@@ -132,7 +132,7 @@ class Team {
 
 extern "C" int columns() { return COLUMNS; }
 
-extern "C" int lanes() { return LANES; }
+extern "C" int deepest() { return DEEPEST; }
 
 // Performs steps with a team of threads; `seconds`, if given, collects the time of the caller per step.
 extern "C" void run(const Step *steps, int64_t count, int threads, double *seconds) {

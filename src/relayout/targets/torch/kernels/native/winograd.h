@@ -3,6 +3,7 @@
 #include "product.h"
 
 constexpr int OUT = 4, IN = 6;
+constexpr int64_t ZEROS = 8192;  // at the front of the scratch, for pixels outside; no tensor is deeper
 
 static inline void into(Vector *d, int64_t step) {
   Vector d0 = d[0], d1 = d[step], d2 = d[2 * step], d3 = d[3 * step], d4 = d[4 * step], d5 = d[5 * step];
@@ -84,7 +85,7 @@ struct Band {
   Band(const Step &s, int64_t index) : grid(s), panels(parts(s.out_depth, COLUMNS)) {
     first = index * s.band, count = least(s.band, grid.count - first);
     in_apart = s.band * s.depth + COLUMNS, out_apart = s.band * s.out_depth + COLUMNS;
-    zeros = s.scratch, inner = zeros + most(s.depth, panels * COLUMNS), outer = inner + IN * IN * in_apart;
+    zeros = s.scratch, inner = zeros + ZEROS, outer = inner + IN * IN * in_apart;
   }
 };
 

@@ -1,0 +1,205 @@
+"""Steps of C++ kernels, as the runtime and the library read them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+from typing import Any, TypeAlias
+
+from relayout.targets.torch.kernels.fused import Activation
+
+LANES = 8
+"""The floats of a vector: depths have to be multiples where whole vectors are read."""
+
+COLUMNS = 2 * LANES
+ZEROS = 8192
+"""The floats at the front of the scratch of Winograd's convolution that stay zero."""
+
+TILES = 64
+"""The tiles of Winograd's convolution that are held at a time."""
+
+
+class Kind(IntEnum):
+    """In the order in which the library numbers them."""
+
+    CONVOLUTION = 0
+    WINOGRAD = 1
+    DEPTHWISE = 2
+    MAX_POOL = 3
+    AVERAGE = 4
+    LAYER_NORM = 5
+    BORDER = 6
+    BORDER_FIRST = 7
+    SUM = 8
+
+
+Image: TypeAlias = tuple[int, int, int, int]
+"""Batch, height, width and depth, as they are stored."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Buffer:
+    """A tensor of a program: an operand, a result or something in between."""
+
+    image: Image
+    operand: int | None = None
+    """Which operand of the program it is, if it is one."""
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.image)
+
+
+@dataclass(frozen=True, slots=True)
+class NativeStep:
+    """One kernel: what it reads and writes, and its parameters."""
+
+    kind: Kind
+    source: Buffer
+    result: Buffer
+    weight: tuple[str, str] = ("", "")
+    """How a weight is packed, and its name."""
+    bias: str = ""
+    residual: Buffer | None = None
+    kernel: tuple[int, int] = (1, 1)
+    strides: tuple[int, int] = (1, 1)
+    pads: tuple[int, int] = (0, 0)
+    activation: Activation = field(default_factory=Activation)
+    epsilon: float | None = None
+
+    @property
+    def buffers(self) -> list[Buffer]:
+        found = [self.source, self.result]
+        return found if self.residual is None else [*found, self.residual]
+
+    @property
+    def can_sum(self) -> bool:
+        """Whether it could add another tensor to what it computes."""
+        is_product = self.kind in {Kind.CONVOLUTION, Kind.WINOGRAD}
+        return is_product and self.residual is None and self.activation.is_none
+
+    @property
+    def tiles(self) -> int:
+        """How many tiles of Winograd's convolution are held at a time."""
+        n, height, width, _ = self.result.image
+        return min(TILES, n * -(-height // 4) * -(-width // 4))
+
+    @property
+    def scratch(self) -> int:
+        """Floats of scratch."""
+        if self.kind != Kind.WINOGRAD:
+            return 0
+        depths = self.source.image[3] + self.result.image[3]
+        return ZEROS + 36 * (self.tiles * depths + 2 * COLUMNS)
+
+    def with_sum(self, other: Buffer, result: Buffer, activation: Activation) -> NativeStep:
+        return replace(self, residual=other, result=result, activation=activation)
+
+
+def joined(steps: list[NativeStep], results: list[Buffer]) -> list[NativeStep]:
+    """Sums become part of the product that computes one of their operands, if only they read it."""
+    kept: list[NativeStep] = []
+    for step in steps:
+        index = _summand(step, kept, steps, results)
+        if index is None:
+            kept.append(step)
+            continue
+        product = kept.pop(index)
+        other = step.residual if step.source is product.result else step.source
+        if other is None:
+            raise ValueError("a sum lacks an operand")
+        kept.append(product.with_sum(other, step.result, step.activation))
+    return kept
+
+
+def _summand(
+    step: NativeStep, kept: list[NativeStep], steps: list[NativeStep], results: list[Buffer]
+) -> int | None:
+    if step.kind != Kind.SUM or step.residual is None:
+        return None
+    for index in range(len(kept) - 1, -1, -1):
+        product = kept[index]
+        is_wanted = product.result is step.source or product.result is step.residual
+        if not (is_wanted and product.can_sum) or product.result in results:
+            continue
+        if sum(product.result in (other.source, other.residual) for other in steps) == 1:
+            return index
+    return None
+
+
+def placed(steps: list[NativeStep], results: list[Buffer]) -> tuple[dict[Buffer, int], int]:
+    """Where each buffer lies in the arena, and how long the arena is.
+
+    Scratch lies in front; a place is used again when nobody reads what lay there.
+    """
+    front = max((step.scratch for step in steps), default=0)
+    born: dict[Buffer, int] = {}
+    dies: dict[Buffer, int] = {}
+    for index, step in enumerate(steps):
+        for buffer in step.buffers:
+            if buffer.operand is None:
+                born.setdefault(buffer, index)
+                dies[buffer] = len(steps) if buffer in results else index
+    places: dict[Buffer, int] = {}
+    end = front
+    for buffer, begin in born.items():
+        held = sorted((places[other], _room(other)) for other in places if dies[other] >= begin)
+        places[buffer] = _gap(held, _room(buffer), front)
+        end = max(end, places[buffer] + _room(buffer))
+    return places, end
+
+
+def _room(buffer: Buffer) -> int:
+    """Whole cache lines, and a few floats behind, which vectors may read."""
+    return (buffer.size + 47) // 16 * 16
+
+
+def _gap(held: list[tuple[int, int]], size: int, front: int) -> int:
+    """The least gap that is large enough."""
+    at, best = front, None
+    for place, room in held:
+        if place - at >= size and (best is None or place - at < best[0]):
+            best = (place - at, at)
+        at = max(at, place + room)
+    return at if best is None else best[1]
+
+
+def entry_of(step: NativeStep, places: dict[Buffer, int]) -> dict[str, Any]:
+    """A step as the module has it."""
+
+    def place(buffer: Buffer | None) -> int | str | None:
+        if buffer is None:
+            return None
+        return places[buffer] if buffer.operand is None else f"input {buffer.operand}"
+
+    batch, height, width, depth = step.source.image
+    activation = step.activation
+    is_row_wise = step.kind == Kind.CONVOLUTION and (step.kernel, step.strides) != ((1, 1), (1, 1))
+    return {
+        "kind": int(step.kind),
+        "batch": batch,
+        "height": height,
+        "width": width,
+        "depth": depth,
+        "out_height": step.result.image[1],
+        "out_width": step.result.image[2],
+        "out_depth": step.result.image[3],
+        "kernel_height": step.kernel[0],
+        "kernel_width": step.kernel[1],
+        "stride_down": step.strides[0],
+        "stride": step.strides[1],
+        "pad_top": step.pads[0],
+        "pad_left": step.pads[1],
+        "band": step.tiles,
+        "activation": int(activation.gelu),
+        "low": activation.low if step.epsilon is None else step.epsilon,
+        "high": activation.high,
+        "weight": step.weight,
+        "bias": step.bias,
+        "table": is_row_wise,
+        "input": place(step.source),
+        "residual": place(step.residual),
+        "output": place(step.result),
+        "scratch": 0 if step.kind == Kind.WINOGRAD else None,
+    }

@@ -1,0 +1,159 @@
+"""Times how groups can be realised, each in a module of its own, on the device."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, Protocol
+
+import onnx_ir as ir
+import torch
+
+from relayout.targets.torch.compiled import module_of
+from relayout.targets.torch.draft import WEIGHTS, Draft
+from relayout.targets.torch.dtypes import Precision
+from relayout.targets.torch.helpers import closure
+from relayout.targets.torch.kernels.prices import Prices
+from relayout.targets.torch.kernels.window import known_shape
+from relayout.targets.torch.lower.registry import LOWERINGS
+from relayout.targets.torch.runtime.model import as_tensor
+from relayout.targets.torch.scope import Scope
+from relayout.targets.torch.source import IMPORTS, written_preparation
+from relayout.targets.torch.statements import indented
+from relayout.targets.torch.weights import stored
+
+ROUNDS = 7
+
+
+class Candidate(Protocol):
+    """A realisation with a name under which its time is kept."""
+
+    @property
+    def name(self) -> str: ...
+
+    def write(self, nodes: tuple[ir.Node, ...], scope: Scope) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """Where and in which precision candidates are timed."""
+
+    device: str
+    precision: Precision
+    opsets: Mapping[str, int]
+    prices: Prices
+
+    def fastest(
+        self,
+        key: str,
+        nodes: tuple[ir.Node, ...],
+        operands: Sequence[ir.Value],
+        results: Sequence[ir.Value],
+        candidates: Sequence[Candidate],
+    ) -> Candidate:
+        """The candidate to take: known from before, or timed now. The first if none can be run."""
+        if len(candidates) == 1:
+            return candidates[0]
+        by_name = {candidate.name: candidate for candidate in candidates}
+        known = self.prices.best(key, tuple(by_name))
+        if known is None:
+            runs = [self._run_of(nodes, operands, results, candidate) for candidate in candidates]
+            for name, seconds in zip(by_name, timed(runs, self.device), strict=True):
+                self.prices.learn(key, name, seconds)
+            known = self.prices.best(key, tuple(by_name))
+        return by_name[known or candidates[0].name]
+
+    def _run_of(
+        self,
+        nodes: tuple[ir.Node, ...],
+        operands: Sequence[ir.Value],
+        results: Sequence[ir.Value],
+        candidate: Candidate,
+    ) -> Callable[[], Any]:
+        draft = Draft(LOWERINGS, self.precision)
+        scope = Scope(draft, self.opsets)
+        names = []
+        for value in operands:
+            names.append(draft.names.fresh(value.name or "x"))
+            scope.forms[value] = names[-1]
+        candidate.write(nodes, scope)
+        lines = scope.finished(scope.returned(results))
+        head = f"def forward({', '.join((WEIGHTS, *names))}):"
+        functions = [*draft.functions, "\n".join([head, *indented(lines)])]
+        parts = [IMPORTS, *closure(draft.helpers.values()).values()]
+        module = module_of("\n\n".join([*parts, written_preparation(draft, functions), *functions]))
+        weights = SimpleNamespace(device=torch.device(self.device))
+        for name, tensor in draft.weights.items():
+            array = stored(tensor, self.precision).copy()
+            setattr(weights, name, as_tensor(array, self.device))
+        given = [self._sample(value) for value in operands]
+        with torch.inference_mode():
+            module.prepare(weights)
+        return lambda: module.forward(weights, *given)
+
+    def _sample(self, value: ir.Value) -> Any:
+        dtype = getattr(torch, self.precision.name(value.dtype or ir.DataType.FLOAT))
+        data = torch.randn(known_shape(value) or (), device=self.device).to(dtype)
+        return data.contiguous(memory_format=torch.channels_last) if data.dim() == 4 else data
+
+
+def timed(runs: Sequence[Callable[[], Any]], device: str) -> list[float]:
+    """Seconds of each, taken in turns; infinite for what cannot run here."""
+    ready = [_warmed(run, device) for run in runs]
+    seconds: list[list[float]] = [[] for _ in runs]
+    for _ in range(ROUNDS):
+        for taken, run in zip(seconds, ready, strict=True):
+            taken.append(float("inf") if run is None else _seconds(run, device))
+    return [statistics.median(taken) for taken in seconds]
+
+
+def _warmed(run: Callable[[], Any], device: str) -> Callable[[], Any] | None:
+    """The run, on CUDA as a graph, or None where the device has no such kernel."""
+    try:
+        with torch.inference_mode():
+            run()
+            return captured(run) if device.startswith("cuda") else run
+    except RuntimeError:
+        return None
+
+
+def captured(run: Callable[[], Any]) -> Callable[[], Any]:
+    """A run as one CUDA graph; what it reads and writes stays where it is."""
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(3):
+            run()
+    torch.cuda.current_stream().wait_stream(stream)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        results = run()
+
+    def replay() -> Any:
+        graph.replay()
+        return results
+
+    return replay
+
+
+def _seconds(run: Callable[[], Any], device: str) -> float:
+    with torch.inference_mode():
+        if device.startswith("cuda"):
+            return _cuda_seconds(run)
+        since = time.perf_counter()
+        run()
+        return time.perf_counter() - since
+
+
+def _cuda_seconds(run: Callable[[], Any], repeats: int = 5) -> float:
+    first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    first.record()
+    for _ in range(repeats):
+        run()
+    last.record()
+    torch.cuda.synchronize()
+    return float(first.elapsed_time(last)) / 1e3 / repeats

@@ -1,0 +1,208 @@
+"""Runs steps of C++ kernels over tensors stored channels last; copied into written modules."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+
+def native_library(source: str) -> Any:
+    """The kernels, built for this machine and kept in a cache; None without a compiler."""
+    import ctypes
+    import hashlib
+    import os
+    import platform
+    import shutil
+    import subprocess
+    import tempfile
+
+    compiler = shutil.which(os.environ.get("CXX", "g++"))
+    if compiler is None:
+        return None
+    flags = "-O3 -march=native -fno-math-errno -fno-trapping-math -std=c++17 -fPIC -shared -pthread"
+    version = subprocess.run([compiler, "--version"], capture_output=True, check=False).stdout
+    machine = "".join(
+        line
+        for line in (
+            Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
+        ).splitlines()
+        if line.startswith(("model name", "flags"))
+    )
+    parts = (source, flags, version.decode(errors="replace"), platform.machine(), machine)
+    key = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:24]
+    home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "relayout"
+    folder = Path(os.environ.get("RELAYOUT_CACHE", home))
+    library = folder / f"kernels-{key}.so"
+    if not library.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder) as scratch:
+            text, built = Path(scratch) / "kernels.cpp", Path(scratch) / "kernels.so"
+            text.write_text(source)
+            command = [compiler, *flags.split(), str(text), "-o", str(built)]
+            if subprocess.run(command, capture_output=True, check=False).returncode != 0:
+                return None
+            built.replace(library)
+    return ctypes.CDLL(str(library))
+
+
+def large_tensor(count: int) -> Any:
+    """Floats in pages as large as the system has them, for weights are read from end to end."""
+    import ctypes
+
+    page, advice = 1 << 21, 14
+    tensor = torch.empty(count + page // 2, dtype=torch.float32)
+    start = -tensor.data_ptr() % page // 4
+    view = tensor[start : start + count]
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "madvise"):
+        libc.madvise(ctypes.c_void_p(view.data_ptr()), ctypes.c_size_t(4 * count), advice)
+    return view.zero_()
+
+
+def packed_matrix(matrix: Any, runs: int, columns: int, deepest: int) -> Any:
+    """A matrix as the product reads it: by pass over its rows, then panels of some columns."""
+    rows, width = matrix.shape
+    panels = -(-width // columns)
+    matrix = torch.nn.functional.pad(matrix, [0, panels * columns - width])
+    cuts = [rows]
+    if rows > deepest:
+        length = rows // runs
+        pieces = -(-length // deepest)
+        ends = [length * (piece + 1) // pieces for piece in range(pieces)]
+        cuts = [end - begin for begin, end in zip([0, *ends], ends, strict=False)] * runs
+    parts = [
+        part.reshape(-1, panels, columns).transpose(0, 1).reshape(-1)
+        for part in torch.split(matrix, cuts)
+    ]
+    return torch.cat(parts)
+
+
+def winograd_weight(weight: Any, columns: int, deepest: int) -> Any:
+    """The filters of a 3x3 convolution, transformed, as 36 matrices."""
+    rows = [[6, 0, 0], [-4, -4, -4], [-4, 4, -4], [1, 2, 4], [1, -2, 4], [0, 0, 24]]
+    change = torch.tensor(rows, dtype=torch.float64) / 24
+    filters = torch.einsum("ij,ocjk,lk->ilco", change, weight.double(), change).float()
+    matrices = filters.reshape(36, weight.shape[1], weight.shape[0])
+    return torch.cat([packed_matrix(matrix, 1, columns, deepest) for matrix in matrices])
+
+
+def native_weight(form: str, weight: Any, columns: int, deepest: int) -> Any:
+    """A weight as the kernel of a step wants it."""
+    if form == "filters":
+        matrix = weight.permute(2, 3, 1, 0).reshape(-1, weight.shape[0])
+        return packed_matrix(matrix, weight.shape[2], columns, deepest)
+    if form == "winograd":
+        return winograd_weight(weight, columns, deepest)
+    if form == "depthwise":
+        return weight.squeeze(1).permute(1, 2, 0).reshape(-1)
+    if form == "matrix":
+        return packed_matrix(weight, 1, columns, deepest)
+    if form == "transposed":
+        return packed_matrix(weight.t(), 1, columns, deepest)
+    return weight.reshape(-1)
+
+
+def row_table(step: dict[str, Any]) -> Any:
+    """Where the rows of a convolution as a product begin in its operand."""
+    image, line, depth = step["height"] * step["width"], step["width"], step["depth"]
+    n = torch.arange(step["batch"]).reshape(-1, 1, 1) * image
+    y = torch.arange(step["out_height"]).reshape(1, -1, 1) * step["stride_down"] * line
+    x = torch.arange(step["out_width"]).reshape(1, 1, -1) * step["stride"]
+    return ((n + y + x) * depth).reshape(-1).to(torch.int32)
+
+
+class NativeProgram:
+    """Steps over one piece of memory, run by a team of threads.
+
+    Numbers that name memory are places in the arena; names are weights; an operand of the program
+    is "input 0" and so on. Without a compiler the fallback does the same in torch.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        steps: Sequence[dict[str, Any]],
+        arena: int,
+        weights: dict[str, Any],
+        ports: tuple[Sequence[str], Sequence[tuple[int, Sequence[int], bool]]],
+        fallback: Callable[..., Any],
+    ) -> None:
+        import threading
+
+        self.library = native_library(source)
+        self.fallback = fallback
+        self.orders, self.results = ports
+        self.lock = threading.Lock()
+        if self.library is not None:
+            self._place(steps, arena, weights)
+
+    def _place(self, steps: Sequence[dict[str, Any]], arena: int, weights: dict[str, Any]) -> None:
+        """Bring weights into the order of the kernels, and steps into the form of the library."""
+        import ctypes
+
+        columns, deepest = self.library.columns(), self.library.deepest()
+        packed: dict[tuple[str, str], Any] = {}
+        for step in steps:
+            for form, name in (step["weight"], ("vector", step["bias"])):
+                if name and (form, name) not in packed:
+                    packed[form, name] = native_weight(form, weights[name], columns, deepest)
+        sizes = {key: (tensor.numel() + 47) // 16 * 16 for key, tensor in packed.items()}
+        self.weights = large_tensor(sum(sizes.values()) + 64)
+        self.arena = large_tensor(arena + 64)
+        self.tables = [row_table(step) if step["table"] else None for step in steps]
+        places, at = {}, 0
+        for key, tensor in packed.items():
+            self.weights[at : at + tensor.numel()] = tensor
+            places[key] = self.weights.data_ptr() + 4 * at
+            at += sizes[key]
+        names = "kind batch height width depth out_height out_width out_depth kernel_height"
+        names += " kernel_width stride pad_top pad_left band activation"
+        pointers = "input weight bias residual table output scratch"
+        fields: list[tuple[str, Any]] = [(name, ctypes.c_int64) for name in names.split()]
+        fields += [(name, ctypes.c_float) for name in ("low", "high")]
+        fields += [(name, ctypes.c_void_p) for name in pointers.split()]
+        kind: Any = type("Step", (ctypes.Structure,), {"_fields_": fields})
+        self.steps = (kind * len(steps))()
+        self.patches: list[tuple[int, str, int]] = []
+        for index, step in enumerate(steps):
+            for name in (*names.split(), "low", "high"):
+                setattr(self.steps[index], name, step[name])
+            for name in ("input", "residual", "output", "scratch"):
+                self._point(index, name, step[name])
+            form, weight = step["weight"]
+            self.steps[index].weight = places.get((form, weight))
+            self.steps[index].bias = places.get(("vector", step["bias"]))
+            table = self.tables[index]
+            self.steps[index].table = None if table is None else table.data_ptr()
+
+    def _point(self, index: int, name: str, place: int | str | None) -> None:
+        if isinstance(place, str):
+            self.patches.append((index, name, int(place.split()[1])))
+        elif place is not None:
+            setattr(self.steps[index], name, self.arena.data_ptr() + 4 * place)
+
+    def __call__(self, w: Any, *operands: Any) -> Any:
+        import ctypes
+
+        if self.library is None:
+            return self.fallback(w, *operands)
+        formats = {"first": torch.contiguous_format, "last": torch.channels_last}
+        given = [
+            x.contiguous(memory_format=formats[order] if x.dim() == 4 else torch.contiguous_format)
+            for x, order in zip(operands, self.orders, strict=True)
+        ]
+        with self.lock:
+            for index, name, operand in self.patches:
+                setattr(self.steps[index], name, given[operand].data_ptr())
+            self.library.run(
+                self.steps, ctypes.c_int64(len(self.steps)), torch.get_num_threads(), None
+            )
+            return tuple(self._result(*result) for result in self.results)
+
+    def _result(self, place: int, shape: Sequence[int], is_image: bool) -> Any:
+        view = self.arena[place : place + math.prod(shape)].reshape(tuple(shape)).clone()
+        return view.permute(0, 3, 1, 2) if is_image else view

@@ -1,0 +1,23 @@
+"""Programs made fast: constants folded into weights, groups as the fastest kernels of a device."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from relayout.rewrite.biases import JoinBiases
+from relayout.rewrite.dead import remove_dead
+from relayout.rewrite.scales import FoldBatchNormalization, FoldScale
+from relayout.rewrite.worklist import Rewrite, rewrite_model
+from relayout.targets.torch.kernels.plan import Choice, planned
+from relayout.targets.torch.program import Program
+
+
+def tuned(program: Program) -> tuple[Program, list[Choice]]:
+    """The program with the fastest kernels for its groups, and what was chosen for each."""
+    folding: list[Rewrite] = [FoldBatchNormalization(), FoldScale()]
+    if program.device.startswith("cuda"):
+        folding.append(JoinBiases())
+    rewrite_model(program.model, folding)
+    remove_dead(program.model)
+    steps, choices = planned(program.model, program.device, program.precision)
+    return replace(program, steps=steps), choices
