@@ -104,10 +104,14 @@ def expanded(loaded: LoadedModel) -> LoadedModel:
     message.CopyFrom(loaded.source)
     if loaded.path is not None:
         load_external_data_for_model(message, str(loaded.path.parent))
-    if loaded.source.functions:
-        message = inline_local_functions(message)
-    else:
-        message = inline_selected_functions(message, lacking, inline_schema_functions=True)
+    try:
+        message = (
+            inline_local_functions(message)
+            if loaded.source.functions
+            else inline_selected_functions(message, lacking, inline_schema_functions=True)
+        )
+    except RuntimeError:  # onnx cannot state every operator that it defines as a function
+        return loaded
     inlined = load(message)
     inlined.path = loaded.path
     return expanded(inlined) if missing(inlined.ir) != lacking else inlined

@@ -31,6 +31,17 @@ NAMES = {
     ir.DataType.FLOAT8E8M0: "float8_e8m0fnu",
 }
 
+HELD = {
+    ir.DataType.INT2: ir.DataType.INT8,
+    ir.DataType.INT4: ir.DataType.INT8,
+    ir.DataType.UINT2: ir.DataType.UINT8,
+    ir.DataType.UINT4: ir.DataType.UINT8,
+}
+"""Types of less than a byte, and the type each of their elements is held in."""
+
+UNSIGNED = frozenset((ir.DataType.UINT16, ir.DataType.UINT32, ir.DataType.UINT64))
+"""Types that torch stores but hardly computes in."""
+
 FLOATS = frozenset(
     (ir.DataType.FLOAT, ir.DataType.DOUBLE, ir.DataType.FLOAT16, ir.DataType.BFLOAT16)
 )
@@ -46,7 +57,8 @@ class Precision:
     reduced: ir.DataType = ir.DataType.FLOAT
 
     def of(self, dtype: ir.DataType) -> ir.DataType:
-        return self.reduced if dtype == ir.DataType.FLOAT else dtype
+        """The type that stands for one of the model."""
+        return self.reduced if dtype == ir.DataType.FLOAT else HELD.get(dtype, dtype)
 
     def name(self, dtype: ir.DataType) -> str:
         """Torch's name of the type that stands for one of the model."""
@@ -54,6 +66,12 @@ class Precision:
         if own not in NAMES:
             raise RelayoutError(f"torch has no element type {own.name}")
         return NAMES[own]
+
+
+def limits_of(dtype: ir.DataType) -> tuple[int, int]:
+    """The least and the largest number of a type of whole numbers."""
+    signed = dtype.name.startswith("INT")
+    return (-(1 << dtype.bitwidth - 1) if signed else 0, (1 << dtype.bitwidth - signed) - 1)
 
 
 FULL = Precision()

@@ -14,6 +14,7 @@ from relayout.targets.torch.dtypes import FULL, Precision
 from relayout.targets.torch.helpers import closure
 from relayout.targets.torch.lower.registry import LOWERINGS, check_lowerings
 from relayout.targets.torch.program import Program
+from relayout.targets.torch.runtime.graph import Replayed
 from relayout.targets.torch.runtime.model import Model, read_weights
 from relayout.targets.torch.scope import Scope
 from relayout.targets.torch.statements import indented
@@ -22,6 +23,8 @@ from relayout.targets.torch.weights import stored
 IMPORTS = """\
 from __future__ import annotations
 
+import functools
+import itertools
 import json
 import math
 from pathlib import Path
@@ -53,6 +56,7 @@ def write_source(program: Program, weights_file: str = "") -> Source:
     draft.helper(read_weights)
     forward, defaults = _forward(program, draft)
     functions = [*draft.functions, forward]
+    run = _run(program, draft)
     parts = [
         f'"""{_told(program)}"""',
         IMPORTS.rstrip(),
@@ -60,7 +64,7 @@ def write_source(program: Program, weights_file: str = "") -> Source:
         *closure(draft.helpers.values()).values(),
         written_preparation(draft, functions),
         *functions,
-        LOAD.format(device=program.device, file=weights_file),
+        LOAD.format(device=program.device, file=weights_file, forward=run),
     ]
     return Source("\n\n\n".join(parts), draft.weights, program.precision)
 
@@ -70,8 +74,28 @@ def load(weights=None, device="{device}"):
     """The model with its weights, those of the file beside this module unless others are given."""
     if weights is None:
         weights = read_weights(Path(__file__).with_name("{file}"))
-    return Model(forward, prepare, weights, inputs=INPUTS, outputs=OUTPUTS, device=device)
+    return Model({forward}, prepare, weights, inputs=INPUTS, outputs=OUTPUTS, device=device)
 '''
+
+
+def _run(program: Program, draft: Draft) -> str:
+    """The function that a model runs: on CUDA as a graph, where all lengths are known."""
+    nodes = list(program.model.graph)
+    values = [*program.model.graph.inputs, *(value for node in nodes for value in node.outputs)]
+    is_known = all(_has_known_lengths(value) for value in values)
+    has_bodies = any(
+        attribute.type in {ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS}
+        for node in nodes
+        for attribute in node.attributes.values()
+    )
+    if not program.device.startswith("cuda") or not is_known or has_bodies:
+        return "forward"
+    return f"{draft.helper(Replayed)}(forward)"
+
+
+def _has_known_lengths(value: ir.Value) -> bool:
+    shape = shape_of(value)
+    return shape is not None and all(isinstance(length, int) for length in shape)
 
 
 def _forward(program: Program, draft: Draft) -> tuple[str, dict[ir.Value, str]]:
@@ -123,14 +147,17 @@ def written_preparation(draft: Draft, functions: list[str]) -> str:
 def _interface(program: Program, defaults: dict[ir.Value, str]) -> str:
     graph = program.model.graph
     inputs = [_port(value, program.precision, defaults) for value in graph.inputs]
-    outputs = "".join(f"{value.name!r}, " for value in graph.outputs).rstrip()
+    outputs = [f"{value.name!r}: {_element(value)!r}," for value in graph.outputs]
     return "\n".join(
         [
             "# By name: the types that are taken, the shape, and the weight that is the default.",
             "INPUTS = {",
             *indented(inputs),
             "}",
-            f"OUTPUTS = ({outputs})",
+            "# By name: the type of the elements.",
+            "OUTPUTS = {",
+            *indented(outputs),
+            "}",
         ]
     )
 
@@ -145,6 +172,10 @@ def _port(value: ir.Value, precision: Precision, defaults: dict[ir.Value, str]) 
         reduced = f" {_dtype(value, precision)}" if _is_reduced(value, precision) else ""
         dtypes = own + reduced
     return f"{value.name!r}: (({dtypes}), {shape_of(value)!r}, {name!r}),"
+
+
+def _element(value: ir.Value) -> str:
+    return "" if value.dtype is None else value.dtype.name.lower()
 
 
 def _told(program: Program) -> str:

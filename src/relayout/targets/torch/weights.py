@@ -41,7 +41,7 @@ _ALIGNMENT = 64
 
 def stored(tensor: ir.TensorProtocol, precision: Precision) -> Array:
     """The elements of a weight in the type the module computes in, in C order."""
-    if tensor.dtype not in NAMES:
+    if precision.of(tensor.dtype) not in NAMES:
         raise RelayoutError(f"torch has no element type {tensor.dtype.name}")
     wanted = precision.of(tensor.dtype).numpy()
     array: Array = np.require(tensor.numpy().astype(wanted, copy=False), requirements="C")

@@ -15,6 +15,8 @@ def attention(call: Call) -> Results:
         "kv_heads": call.integer("kv_num_heads", 0),
         "scale": None if scale is None else literal(scale.as_float()),
         "causal": bool(call.integer("is_causal", 0)),
+        "left": call.integer("left_window_size", -1),
+        "right": call.integer("right_window_size", -1),
     }
     softcap = call.real("softcap", 0.0)
     if softcap == 0 and not any(call.is_read(index) for index in (1, 2, 3)) and not call.has(6):

@@ -84,16 +84,9 @@ def deform_conv(call: Call) -> str:
 
 
 def col2im(call: Call) -> str:
-    block = call.known_ints(2)
-    if block is None or len(block) > 2:
-        raise call.refusal("has blocks of more than two axes, or of unknown size")
-    ones = (1,) * len(block)
-    options = (
-        call.ints("dilations") or ones,
-        call.ints("pads") or (0,) * 2 * len(block),
-        call.ints("strides") or ones,
-    )
-    return call.helper(runtime.col2im, call.tensor(0), call.list_text(1), block, *options)
+    options = [call.ints(name) for name in ("dilations", "pads", "strides")]
+    given = (call.tensor(0), call.list_text(1), call.list_text(2))
+    return call.helper(runtime.col2im, *given, *options)
 
 
 LOWERINGS: dict[str, Lowering] = {

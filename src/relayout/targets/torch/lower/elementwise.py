@@ -8,7 +8,7 @@ from itertools import repeat
 import onnx_ir as ir
 
 from relayout.targets.torch.call import Call, Lowering, Result
-from relayout.targets.torch.dtypes import FLOATS
+from relayout.targets.torch.dtypes import FLOATS, HELD, UNSIGNED, limits_of
 from relayout.targets.torch.runtime import numbers
 from relayout.targets.torch.scalars import Host, Number, Scalar, combine
 
@@ -54,7 +54,13 @@ def _stretched(host: Host, length: int) -> tuple[Scalar, ...]:
 def arithmetic(form: str, compute: Callable[..., Number]) -> Lowering:
     def lower(call: Call) -> Result:
         host = on_numbers(call, form, compute)
-        return host if host is not None else form.format(*map(_operand, pair(call)))
+        if host is not None:
+            return host
+        dtype = call.dtype(0) or call.dtype(1)
+        if dtype in UNSIGNED:
+            wide = [f"{text}.to(torch.int64)" for text in call.tensors]
+            return f"({form.format(*wide)}).to({call.torch_dtype(dtype)})"
+        return form.format(*map(_operand, pair(call)))
 
     return lower
 
@@ -62,7 +68,11 @@ def arithmetic(form: str, compute: Callable[..., Number]) -> Lowering:
 def comparison(form: str, compute: Callable[..., bool]) -> Lowering:
     def lower(call: Call) -> Result:
         host = on_numbers(call, form, compute, ir.DataType.BOOL)
-        return host if host is not None else form.format(*map(_operand, pair(call)))
+        if host is not None:
+            return host
+        if (call.dtype(0) or call.dtype(1)) in UNSIGNED:
+            return form.format(*(call.helper(numbers.ordered, text) for text in call.tensors))
+        return form.format(*map(_operand, pair(call)))
 
     return lower
 
@@ -83,13 +93,24 @@ def divide(call: Call) -> Result:
         return f"{_operand(left)} / {_operand(right)}"
     if dtype is None:
         return call.helper(numbers.divide, *call.tensors)
+    if dtype in UNSIGNED:
+        return call.helper(numbers.divide_unsigned, *_narrow(call))
     return f'torch.div({left}, {right}, rounding_mode="trunc")'
+
+
+def _narrow(call: Call) -> list[str]:
+    """Operands for which 64 bits with a sign are wide enough."""
+    if call.dtype(0) == ir.DataType.UINT64:
+        raise call.refusal("divides numbers of type uint64, which torch cannot")
+    return call.tensors
 
 
 def modulo(call: Call) -> Result:
     if call.integer("fmod", 0):
         return "torch.fmod({}, {})".format(*call.tensors)
     host = on_numbers(call, "{} % {}", lambda a, b: a % b)
+    if host is None and call.dtype(0) in UNSIGNED:
+        return call.helper(numbers.remainder_unsigned, *_narrow(call))
     return host if host is not None else "torch.remainder({}, {})".format(*call.tensors)
 
 
@@ -103,7 +124,9 @@ def power(call: Call) -> Result:
     return f"torch.pow({call.tensor(0)}, {exponent})"
 
 
-def folded(function: str, host_function: Callable[..., Number]) -> Lowering:
+def folded(
+    function: str, host_function: Callable[..., Number], unsigned: Callable[..., object]
+) -> Lowering:
     """A function of two operands applied along a list of them."""
 
     def lower(call: Call) -> Result:
@@ -111,9 +134,10 @@ def folded(function: str, host_function: Callable[..., Number]) -> Lowering:
         host = on_numbers(call, form, host_function) if call.arity > 1 else None
         if host is not None:
             return host
+        name = call.scope.draft.helper(unsigned) if call.dtype(0) in UNSIGNED else function
         text = call.tensor(0)
         for index in range(1, call.arity):
-            text = f"{function}({text}, {call.tensor(index)})"
+            text = f"{name}({text}, {call.tensor(index)})"
         return text
 
     return lower
@@ -177,8 +201,15 @@ def to_dtype(call: Call, dtype: ir.DataType) -> Result:
         return Host(tuple(combine(form, (item,), convert) for item in host.items), host.rank, dtype)
     if call.dtype(0) == dtype:
         return call.tensor(0)
-    if dtype.name.startswith("FLOAT8") and call.integer("saturate", 1):
-        return call.helper(numbers.saturated, call.tensor(0), call.torch_dtype(dtype))
+    if dtype == ir.DataType.FLOAT8E8M0:
+        mode = call.string("round_mode", "up")
+        return call.helper(numbers.to_exponent, call.tensor(0), repr(mode))
+    if dtype.name.startswith("FLOAT8"):
+        saturates = bool(call.integer("saturate", 1))
+        return call.helper(numbers.to_float8, call.tensor(0), call.torch_dtype(dtype), saturates)
+    if dtype in HELD:
+        text = call.helper(numbers.wrapped_to, call.tensor(0), *limits_of(dtype))
+        return f"{text}.to({call.torch_dtype(dtype)})"
     return f"{call.tensor(0)}.to({call.torch_dtype(dtype)})"
 
 
@@ -190,6 +221,20 @@ def negate(call: Call) -> Result:
 def invert(call: Call) -> Result:
     host = on_numbers(call, "not {}", lambda a: not a, ir.DataType.BOOL)
     return host if host is not None else f"~{call.tensor(0)}"
+
+
+def bitwise_not(call: Call) -> str:
+    dtype = call.dtype(0)
+    if dtype in UNSIGNED:
+        return f"(~{call.tensor(0)}.to(torch.int64)).to({call.torch_dtype(dtype)})"
+    return f"~{call.tensor(0)}"
+
+
+def bit_cast(call: Call) -> str:
+    dtype = ir.DataType(call.integer("to", 0))
+    if dtype in HELD or call.dtype(0) in HELD:
+        raise call.refusal("looks at the bits of a type that is held in bytes")
+    return f"{call.tensor(0)}.view({call.torch_dtype(dtype)})"
 
 
 def identity(call: Call) -> Result:
@@ -211,8 +256,8 @@ LOWERINGS: dict[str, Lowering] = {
     "Div": divide,
     "Mod": modulo,
     "Pow": power,
-    "Min": folded("torch.minimum", min),
-    "Max": folded("torch.maximum", max),
+    "Min": folded("torch.minimum", min, numbers.minimum_unsigned),
+    "Max": folded("torch.maximum", max, numbers.maximum_unsigned),
     "Sum": total,
     "Mean": mean,
     "Neg": negate,
@@ -228,7 +273,8 @@ LOWERINGS: dict[str, Lowering] = {
     "BitwiseAnd": arithmetic("{} & {}", lambda a, b: a & b),
     "BitwiseOr": arithmetic("{} | {}", lambda a, b: a | b),
     "BitwiseXor": arithmetic("{} ^ {}", lambda a, b: a ^ b),
-    "BitwiseNot": unary("~{}"),
+    "BitwiseNot": bitwise_not,
+    "BitCast": bit_cast,
     "BitShift": bit_shift,
     "Where": where,
     "IsInf": is_inf,

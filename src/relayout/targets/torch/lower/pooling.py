@@ -93,8 +93,7 @@ def over_space(form: str) -> Lowering:
 
 
 def max_unpool(call: Call) -> str:
-    if call.has(2):
-        return call.helper(runtime.max_unpool, call.tensor(0), call.tensor(1), call.list_text(2))
+    """The places of the elements are those of the shape that follows from the window."""
     window, _ = window_and_ceil(call)
     pads = window.pads or (0,) * 2 * window.rank
     more = [size - pads[axis] - pads[axis + window.rank] for axis, size in enumerate(window.kernel)]
@@ -103,7 +102,8 @@ def max_unpool(call: Call) -> str:
         for axis, stride in enumerate(window.strides)
     ]
     shape = f"(*{call.tensor(0)}.shape[:2], {', '.join(lengths)})"
-    return call.helper(runtime.max_unpool, call.tensor(0), call.tensor(1), shape)
+    wanted = call.list_text(2) if call.has(2) else "None"
+    return call.helper(runtime.max_unpool, call.tensor(0), call.tensor(1), shape, wanted)
 
 
 LOWERINGS: dict[str, Lowering] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import onnx_ir as ir
 
 from relayout.targets.torch.call import Call, Lowering, Several
+from relayout.targets.torch.dtypes import limits_of
 from relayout.targets.torch.lower.convolution import convolution_of
 from relayout.targets.torch.runtime import quantization as runtime
 
@@ -14,7 +15,8 @@ def quantize(call: Call) -> str:
     named = call.integer("output_dtype", 0)
     dtype = dtype or (ir.DataType(named) if named else ir.DataType.UINT8)
     given = (call.tensor(0), call.tensor(1), call.optional(2), call.torch_dtype(dtype))
-    return call.helper(runtime.quantize, *given, *_axis_and_block(call))
+    limits = None if dtype.name.startswith("FLOAT") else limits_of(dtype)
+    return call.helper(runtime.quantize, *given, limits, *_axis_and_block(call))
 
 
 def _axis_and_block(call: Call) -> tuple[int, int]:

@@ -14,13 +14,18 @@ from relayout.targets.torch.runtime import reduction as runtime
 from relayout.targets.torch.scalars import Host, Number, combine
 
 
-def reduced(form: str) -> Lowering:
-    """`form` names the operand, the axes and whether they are kept."""
+def reduced(form: str, helper: Callable[..., object]) -> Lowering:
+    """`form` names the operand, the axes and whether they are kept.
+
+    The helper does the same where only the run will tell whether any axes are reduced.
+    """
 
     def lower(call: Call) -> Results:
         axes = axes_text(call)
         if axes is None:
             return call.tensor(0)
+        if not axes.startswith("("):
+            return helped(helper)(call)
         return form.format(call.tensor(0), axes, bool(call.integer("keepdims", 1)))
 
     return lower
@@ -70,7 +75,7 @@ def on_list(lowering: Lowering, form: str, compute: Callable[..., Number]) -> Lo
 def mean(call: Call) -> Results:
     if call.dtype(0) not in FLOATS and call.dtype(0) is not None:
         return helped(runtime.whole_mean)(call)
-    return reduced("{}.mean({}, keepdim={})")(call)
+    return reduced("{}.mean({}, keepdim={})", runtime.reduce_mean)(call)
 
 
 def extreme_place(name: str) -> Lowering:
@@ -99,8 +104,8 @@ def cumulative(name: str) -> Lowering:
 def total(call: Call) -> Results:
     dtype = call.dtype(0)
     if dtype in FLOATS or dtype == ir.DataType.INT64:
-        return reduced("{}.sum({}, keepdim={})")(call)
-    return reduced("{0}.sum({1}, keepdim={2}, dtype={0}.dtype)")(call)
+        return reduced("{}.sum({}, keepdim={})", runtime.reduce_sum)(call)
+    return reduced("{0}.sum({1}, keepdim={2}, dtype={0}.dtype)", runtime.reduce_sum)(call)
 
 
 LOWERINGS: dict[str, Lowering] = {

@@ -13,6 +13,7 @@ from relayout.targets.torch.lower import (
     activation,
     attention,
     constants,
+    contrib,
     control,
     convolution,
     detection,
@@ -54,7 +55,12 @@ FAMILIES = (
 )
 
 LOWERINGS: dict[tuple[str, str], Lowering] = {
-    ("", op_type): lowering for family in FAMILIES for op_type, lowering in family.LOWERINGS.items()
+    **{
+        ("", op_type): lowering
+        for family in FAMILIES
+        for op_type, lowering in family.LOWERINGS.items()
+    },
+    **{(contrib.DOMAIN, op_type): lowering for op_type, lowering in contrib.LOWERINGS.items()},
 }
 
 

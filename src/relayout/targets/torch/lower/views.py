@@ -156,7 +156,10 @@ def depth_to_space(call: Call) -> str:
 
 
 def space_to_depth(call: Call) -> str:
-    return call.helper(runtime.space_to_depth, call.tensor(0), call.integer("blocksize", 1))
+    block = call.integer("blocksize", 1)
+    if call.string("mode", "DCR") == "CRD":
+        return f"F.pixel_unshuffle({call.tensor(0)}, {block})"
+    return call.helper(runtime.space_to_depth, call.tensor(0), block)
 
 
 LOWERINGS: dict[str, Lowering] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -18,10 +19,16 @@ def join_heads(y: Any, like: Any) -> Any:
     return y if like.dim() == 4 else y.transpose(1, 2).flatten(2)
 
 
-def causal_mask(queries: int, keys: int, past: int, device: Any) -> Any:
-    """A query sees the past and what is not behind it."""
-    places = torch.arange(queries, device=device).unsqueeze(1) + past
-    return torch.arange(keys, device=device) <= places
+def visible(
+    queries: int, keys: int, offset: Any, causal: bool, left: int, right: int, device: Any
+) -> Any:
+    """Which keys each query sees, the first query being at `offset`; None where all see all."""
+    rows = torch.arange(queries, device=device).unsqueeze(1) + offset
+    columns = torch.arange(keys, device=device)
+    seen = [columns <= rows] if causal else []
+    seen += [columns >= rows - left] if left >= 0 else []
+    seen += [columns <= rows + right] if right >= 0 else []
+    return functools.reduce(torch.logical_and, seen) if seen else None
 
 
 def widened(mask: Any, keys: int) -> Any:
@@ -45,6 +52,8 @@ def attention(
     kv_heads: int,
     scale: float | None,
     causal: bool,
+    left: int,
+    right: int,
 ) -> Any:
     given = q
     q, k, v = split_heads(q, q_heads), split_heads(k, kv_heads), split_heads(v, kv_heads)
@@ -52,8 +61,9 @@ def attention(
     if past:
         k, v = torch.cat([past_k, k], 2), torch.cat([past_v, v], 2)
     mask = None if mask is None else widened(mask, k.shape[2])
-    if causal and (mask is not None or past or q.shape[2] != k.shape[2]):
-        seen = causal_mask(q.shape[2], k.shape[2], past, q.device)
+    is_plain = mask is None and not past and q.shape[2] == k.shape[2] and max(left, right) < 0
+    if not is_plain:
+        seen = visible(q.shape[2], k.shape[2], past, causal, left, right, q.device)
         mask, causal = combined(mask, seen), False
     y = F.scaled_dot_product_attention(
         q, k, v, attn_mask=mask, is_causal=causal, scale=scale, enable_gqa=q.shape[1] != k.shape[1]
@@ -63,8 +73,8 @@ def attention(
 
 def combined(mask: Any, seen: Any) -> Any:
     """Both masks: what either hides is hidden."""
-    if mask is None:
-        return seen
+    if mask is None or seen is None:
+        return seen if mask is None else mask
     if mask.dtype == torch.bool:
         return mask & seen
     return torch.where(seen, mask, torch.full_like(mask, float("-inf")))
@@ -83,6 +93,8 @@ def attention_with_state(
     kv_heads: int,
     scale: float | None,
     causal: bool,
+    left: int,
+    right: int,
     softcap: float,
     stage: int,
 ) -> Any:
@@ -98,17 +110,12 @@ def attention_with_state(
     factor = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
     root = math.sqrt(factor)
     scores = [(q * root) @ (k * root).transpose(-1, -2)]
-    seen = None
-    if causal:
-        seen = causal_mask(q.shape[2], k.shape[2], past, q.device)
+    offset = past if lengths is None else (lengths - q.shape[2]).reshape(-1, 1, 1, 1)
+    seen = visible(q.shape[2], k.shape[2], offset, causal, left, right, q.device)
     if lengths is not None:
         steps = torch.arange(k.shape[2], device=q.device)
         inside = (steps < lengths.unsqueeze(1)).reshape(-1, 1, 1, k.shape[2])
-        if causal:
-            offset = (lengths - q.shape[2]).reshape(-1, 1, 1, 1)
-            rows = torch.arange(q.shape[2], device=q.device).unsqueeze(1)
-            seen = steps <= rows + offset
-        seen = inside if seen is None else seen & inside
+        seen = combined(inside, seen)
     bias = 0 if mask is None else as_bias(widened(mask, k.shape[2]), q.dtype)
     if seen is not None:
         bias = bias + as_bias(seen, q.dtype)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,9 +26,9 @@ def conv_transpose_by(
     convolve = (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)[rank - 1]
     result = convolve(x, weight, None, stride=strides, dilation=dilations, groups=groups)
     result = F.pad(result, [side for more in reversed(extra) for side in (0, more)])
-    for axis in range(rank):
-        length = result.shape[2 + axis] - pads[axis] - pads[rank + axis]
-        result = result.narrow(2 + axis, pads[axis], length)
+    result = F.pad(
+        result, [-pads[axis + side] for axis in reversed(range(rank)) for side in (0, rank)]
+    )
     return result if bias is None else result + bias.reshape(-1, *[1] * rank)
 
 
@@ -48,9 +50,11 @@ def conv_transpose_to(
         wanted = length * stride if shape is None else shape[axis]
         span = (weight.shape[2 + axis] - 1) * dilations[axis] + 1
         total = stride * (length - 1) + extra[axis] + span - wanted
-        less, more = total // 2, total - total // 2
-        before.append(less if upper else more)
-        behind.append(more if upper else less)
+        # What is wanted beyond the whole result is put behind it.
+        less = max(0, total) // 2
+        more = total - less
+        before.append(less if upper or total < 0 else more)
+        behind.append(more if upper or total < 0 else less)
     pads = (*before, *behind)
     return conv_transpose_by(x, weight, bias, strides, dilations, extra, groups, pads)
 
@@ -68,6 +72,9 @@ def deform_conv(
     offset_groups: int,
 ) -> Any:
     """Every tap of the kernel reads where its offset says, between pixels if need be."""
+    dtype = x.dtype
+    # Places between pixels come out exactly only where there are digits to spare.
+    x, weight, offset = (t.to(torch.float64) for t in (x, weight, offset))
     n, c, height, width = x.shape
     taps_h, taps_w = weight.shape[2:]
     rows, columns = offset.shape[2:]
@@ -89,7 +96,7 @@ def deform_conv(
     columns_of = torch.stack(picked, 3)
     kernels = weight.reshape(groups, -1, weight.shape[1], taps_h * taps_w)
     result = torch.einsum("ngctyx,goct->ngoyx", columns_of, kernels)
-    result = result.reshape(n, weight.shape[0], rows, columns)
+    result = result.reshape(n, weight.shape[0], rows, columns).to(dtype)
     return result if bias is None else result + bias.reshape(-1, 1, 1)
 
 
@@ -97,22 +104,27 @@ def col2im(
     x: Any,
     image: Sequence[int],
     block: Sequence[int],
-    dilations: Sequence[int],
-    pads: Sequence[int],
-    strides: Sequence[int],
+    dilations: Sequence[int] | None,
+    pads: Sequence[int] | None,
+    strides: Sequence[int] | None,
 ) -> Any:
     """Blocks summed where they overlap, in an image that is cut by its padding."""
     rank = len(block)
+    dilations, strides = dilations or [1] * rank, strides or [1] * rank
+    pads = pads or [0] * 2 * rank
     lengths = [image[axis] + pads[axis] + pads[rank + axis] for axis in range(rank)]
-    if rank == 1:
-        lengths, block, dilations, strides = (
-            [1, *lengths],
-            (1, *block),
-            (1, *dilations),
-            (1, *strides),
-        )
-    result = F.fold(x, lengths, block, dilation=dilations, stride=strides)
-    result = result.squeeze(2) if rank == 1 else result
+    counts = [
+        (lengths[axis] - dilations[axis] * (block[axis] - 1) - 1) // strides[axis] + 1
+        for axis in range(rank)
+    ]
+    parts = x.reshape(x.shape[0], -1, math.prod(block), *counts)
+    result = x.new_zeros(x.shape[0], parts.shape[1], *lengths)
+    for index, place in enumerate(itertools.product(*(range(size) for size in block))):
+        spots = [
+            slice(tap * step, tap * step + stride * (count - 1) + 1, stride)
+            for tap, step, stride, count in zip(place, dilations, strides, counts, strict=True)
+        ]
+        result[(slice(None), slice(None), *spots)] += parts[:, :, index]
     for axis in range(rank):
         result = result.narrow(2 + axis, pads[axis], image[axis])
     return result

@@ -58,24 +58,29 @@ def as_tensor(value: Any, device: Any) -> Any:
     if value is None or isinstance(value, torch.Tensor):
         return value if value is None else value.to(device)
     name = getattr(getattr(value, "dtype", None), "name", "")
+    if name in {"int2", "int4", "uint2", "uint4"}:  # held as bytes
+        value = value.astype("int8" if name[0] == "i" else "uint8")
     if name == "bfloat16" or name.startswith("float8"):
         words = torch.as_tensor(value.view(f"uint{8 * value.itemsize}"))
         return words.view(getattr(torch, name)).to(device)
     return torch.as_tensor(value).to(device)
 
 
-def as_array(value: Any) -> Any:
-    """A tensor, or a list of them, as numpy arrays."""
+def as_array(value: Any, dtype: str) -> Any:
+    """A tensor, or a list of them, as numpy arrays; `dtype` is the type the model gives it."""
     if isinstance(value, list):
-        return [as_array(item) for item in value]
+        return [as_array(item, dtype) for item in value]
     if value is None:
         return None
     value = value.cpu()
     name = str(value.dtype).removeprefix("torch.")
-    if name != "bfloat16" and not name.startswith("float8"):
+    is_held_as_bytes = dtype in {"int2", "int4", "uint2", "uint4"}
+    if name != "bfloat16" and not name.startswith("float8") and not is_held_as_bytes:
         return value.numpy()
     import ml_dtypes
 
+    if is_held_as_bytes:
+        return value.numpy().astype(getattr(ml_dtypes, dtype))
     words = value.contiguous().view(torch.uint16 if value.element_size() == 2 else torch.uint8)
     return words.numpy().view(getattr(ml_dtypes, name))
 
@@ -93,7 +98,7 @@ class Model:
         weights: Mapping[str, Any],
         *,
         inputs: Mapping[str, Any],
-        outputs: tuple[str, ...],
+        outputs: Mapping[str, str],
         device: str,
     ) -> None:
         self.forward = forward
@@ -106,18 +111,25 @@ class Model:
             prepare(self.weights)
 
     def __call__(self, *arguments: Any, **named: Any) -> dict[str, Any]:
-        given = dict(zip(self.inputs, arguments, strict=False)) | named
-        if len(arguments) == 1 and isinstance(arguments[0], dict):
-            given = arguments[0] | named
-        tensors = [self._operand(name, given) for name in self.inputs]
+        given = self._named(arguments) | named
         unknown = [name for name in given if name not in self.inputs]
-        if unknown or len(arguments) > len(self.inputs):
-            raise TypeError(f"there is no input {unknown or len(arguments)}; {list(self.inputs)}")
+        if unknown:
+            raise TypeError(f"there is no input {unknown[0]!r}; the inputs are {list(self.inputs)}")
+        tensors = [self._operand(name, given) for name in self.inputs]
         with torch.inference_mode():
             results = self.forward(self.weights, *tensors)
         if any(isinstance(value, torch.Tensor) for value in given.values()):
             return dict(zip(self.outputs, results, strict=True))
-        return {name: as_array(result) for name, result in zip(self.outputs, results, strict=True)}
+        pairs = zip(self.outputs.items(), results, strict=True)
+        return {name: as_array(result, dtype) for (name, dtype), result in pairs}
+
+    def _named(self, arguments: tuple[Any, ...]) -> dict[str, Any]:
+        """Inputs in their order, or a dict of them, by name."""
+        if len(arguments) == 1 and isinstance(arguments[0], dict):
+            return arguments[0]
+        if len(arguments) > len(self.inputs):
+            raise TypeError(f"{len(arguments)} inputs were given; there are {len(self.inputs)}")
+        return dict(zip(self.inputs, arguments, strict=False))
 
     def _operand(self, name: str, given: Mapping[str, Any]) -> Any:
         """An input as `forward` wants it, checked against what the model declares."""

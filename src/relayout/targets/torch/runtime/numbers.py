@@ -29,7 +29,51 @@ def bit_shift(a: Any, b: Any, sign: str) -> Any:
     return moved.to(a.dtype)
 
 
-def saturated(x: Any, dtype: Any) -> Any:
-    """A cast to a narrow type that takes the largest number for all beyond it."""
-    limits = torch.finfo(dtype)
-    return x.to(torch.float32).clamp(limits.min, limits.max).to(dtype)
+def ordered(x: Any) -> Any:
+    """Unsigned numbers as signed ones in the same order."""
+    if x.dtype == torch.uint64:
+        return x.view(torch.int64) ^ torch.iinfo(torch.int64).min
+    return x.to(torch.int64)
+
+
+def minimum_unsigned(a: Any, b: Any) -> Any:
+    return torch.where(ordered(a) < ordered(b), a, b)
+
+
+def maximum_unsigned(a: Any, b: Any) -> Any:
+    return torch.where(ordered(a) > ordered(b), a, b)
+
+
+def divide_unsigned(a: Any, b: Any) -> Any:
+    return (a.to(torch.int64) // b.to(torch.int64)).to(a.dtype)
+
+
+def remainder_unsigned(a: Any, b: Any) -> Any:
+    return (a.to(torch.int64) % b.to(torch.int64)).to(a.dtype)
+
+
+def wrapped_to(x: Any, low: int, high: int) -> Any:
+    """Whole numbers of which only the lowest bits are kept."""
+    return ((x.to(torch.int64) - low) & (high - low)) + low
+
+
+def to_float8(x: Any, dtype: Any, saturates: bool) -> Any:
+    """What is beyond the largest number becomes it, or else what the type has for infinity."""
+    limits, wide = torch.finfo(dtype), x.to(torch.float32)
+    narrow = wide.clamp(limits.min, limits.max).to(dtype)
+    if saturates:
+        return narrow
+    # Up to half a step beyond the largest number rounds to it.
+    reach = limits.max * (1 + limits.eps / 2 / (2 - limits.eps))
+    beyond = float("inf") if dtype == torch.float8_e5m2 else float("nan")
+    outside = torch.copysign(torch.full_like(wide, beyond), wide).to(dtype)
+    bits = torch.where(wide.abs() > reach, outside.view(torch.uint8), narrow.view(torch.uint8))
+    return bits.view(dtype)
+
+
+def to_exponent(x: Any, mode: str) -> Any:
+    """The nearest power of two, the next or the last one."""
+    exponent = torch.log2(x.to(torch.float64).abs())
+    rounding = {"up": torch.ceil, "down": torch.floor, "nearest": torch.round}[mode]
+    power = torch.exp2(rounding(exponent).clamp(-127, 127))
+    return power.to(torch.float32).to(torch.float8_e8m0fnu)

@@ -18,16 +18,16 @@ def along(parameter: Any, x: Any, axis: int, block: int) -> Any:
     return parameter.reshape(shape)
 
 
-def quantize(x: Any, scale: Any, zero: Any, dtype: Any, axis: int, block: int) -> Any:
+def quantize(x: Any, scale: Any, zero: Any, dtype: Any, limits: Any, axis: int, block: int) -> Any:
+    """`limits` are the least and the largest whole number; None for a type with fractions."""
     wide = x.to(scale.dtype) / along(scale, x, axis, block)
-    if dtype.is_floating_point:
-        limits = torch.finfo(dtype)
-        return wide.clamp(limits.min, limits.max).to(dtype)
-    limits = torch.iinfo(dtype)
+    if limits is None:
+        ends = torch.finfo(dtype)
+        return wide.clamp(ends.min, ends.max).to(dtype)
     wide = torch.round(wide)
     if zero is not None:
         wide = wide + along(zero, x, axis, block).to(wide.dtype)
-    return wide.clamp(limits.min, limits.max).to(torch.int32).to(dtype)
+    return wide.clamp(*limits).to(torch.int32).to(dtype)
 
 
 def dequantize(x: Any, scale: Any, zero: Any, axis: int, block: int) -> Any:
@@ -74,3 +74,9 @@ def requantize(
     limits = torch.iinfo(zero.dtype)
     wide = (wide + zero.to(torch.float64)).clamp(limits.min, limits.max)
     return wide.to(torch.int32).to(zero.dtype)
+
+
+def requantize_like(x: Any, scale: Any, zero: Any) -> Any:
+    """Numbers in the scale, and in the type, of a zero point."""
+    limits = torch.iinfo(zero.dtype)
+    return quantize(x, scale, zero, zero.dtype, (limits.min, limits.max), 0, 0)

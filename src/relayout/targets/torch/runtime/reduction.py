@@ -16,6 +16,10 @@ def reduce_sum(x: Any, axes: tuple[int, ...], keeps: bool) -> Any:
     return x.sum(axes, keepdim=keeps, dtype=x.dtype) if axes else x
 
 
+def reduce_mean(x: Any, axes: tuple[int, ...], keeps: bool) -> Any:
+    return x.mean(axes, keepdim=keeps) if axes else x
+
+
 def whole_mean(x: Any, axes: tuple[int, ...], keeps: bool) -> Any:
     return x.to(torch.float64).mean(axes, keepdim=keeps).to(x.dtype)
 

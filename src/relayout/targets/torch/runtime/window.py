@@ -162,7 +162,11 @@ def max_pool_indices(
     return values.to(x.dtype), flat
 
 
-def max_unpool(x: Any, indices: Any, shape: Sequence[int]) -> Any:
-    """Each element at its place, zeros elsewhere."""
+def max_unpool(x: Any, indices: Any, shape: Sequence[int], wanted: Sequence[int] | None) -> Any:
+    """Each element at its place, zeros elsewhere, and more zeros behind if a shape is wanted."""
     flat = torch.zeros(shape, dtype=x.dtype, device=x.device).reshape(-1)
-    return flat.scatter(0, indices.reshape(-1), x.reshape(-1)).reshape(shape)
+    whole = flat.scatter(0, indices.reshape(-1), x.reshape(-1)).reshape(shape)
+    if wanted is None:
+        return whole
+    more = [want - have for want, have in zip(wanted, shape, strict=True)]
+    return F.pad(whole, [side for length in reversed(more) for side in (0, length)])
