@@ -150,12 +150,15 @@ def _candidates(
 
 
 def _cuda_candidates(group: Fused, window: Sliding) -> list[Candidate]:
-    found: list[Candidate] = []
-    if group.activation.is_relu:
-        found.append(CudnnConv(group, window))
+    """Kernels that do all of a group at once, or else torch's own and the rest behind it."""
+    if not group.activation.is_relu:
+        plain = [PlainConv(group, window)]
+        is_product = window.is_pointwise and group.bias is not None
+        return [GemmConv(group, window), *plain] if is_product else [*plain]
+    found: list[Candidate] = [CudnnConv(group, window)]
+    if window.groups == 1:
         depths = [depth for depth in TENSOR_CORE_DEPTHS if depth > window.source[1]]
-        if window.groups == 1:
-            found += [CudnnConv(group, window, depth) for depth in depths]
-    if window.is_pointwise:
+        found += [CudnnConv(group, window, depth) for depth in depths]
+    if window.is_pointwise and group.residual is None:
         found.append(GemmConv(group, window))
-    return [*found, PlainConv(group, window)]
+    return found

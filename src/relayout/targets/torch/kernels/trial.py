@@ -19,6 +19,7 @@ from relayout.targets.torch.helpers import closure
 from relayout.targets.torch.kernels.prices import Prices
 from relayout.targets.torch.kernels.window import known_shape
 from relayout.targets.torch.lower.registry import LOWERINGS
+from relayout.targets.torch.runtime.graph import captured_graph
 from relayout.targets.torch.runtime.model import as_tensor
 from relayout.targets.torch.scope import Scope
 from relayout.targets.torch.source import IMPORTS, written_preparation
@@ -122,16 +123,7 @@ def _warmed(run: Callable[[], Any], device: str) -> Callable[[], Any] | None:
 
 def captured(run: Callable[[], Any]) -> Callable[[], Any]:
     """A run as one CUDA graph; what it reads and writes stays where it is."""
-    stream = torch.cuda.Stream()
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        for _ in range(3):
-            run()
-    torch.cuda.current_stream().wait_stream(stream)
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        results = run()
+    graph, results = captured_graph(run)
 
     def replay() -> Any:
         graph.replay()

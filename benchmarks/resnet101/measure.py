@@ -1,0 +1,64 @@
+"""Times of several ways to run the same thing, taken in turns."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+Run = Callable[[], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """The middle of what was measured, and where nine tenths of it lie."""
+
+    median: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, seconds: list[float]) -> Times:
+        ordered = sorted(seconds)
+        tenth = len(ordered) // 10
+        return cls(statistics.median(ordered), ordered[tenth], ordered[-1 - tenth])
+
+
+def in_turns(
+    runs: Mapping[str, Run], seconds_of: Callable[[Run], float], rounds: int
+) -> dict[str, Times]:
+    """One run of each, again and again, so that what disturbs the machine disturbs all alike."""
+    for run in runs.values():
+        seconds_of(run)
+    taken: dict[str, list[float]] = {name: [] for name in runs}
+    for _ in range(rounds):
+        for name, run in runs.items():
+            taken[name].append(seconds_of(run))
+    return {name: Times.of(seconds) for name, seconds in taken.items()}
+
+
+def wall_seconds(run: Run) -> float:
+    since = time.perf_counter()
+    run()
+    return time.perf_counter() - since
+
+
+def cpu_seconds(run: Run) -> float:
+    """Time of this process on all cores together, which other processes do not add to."""
+    since = time.process_time()
+    run()
+    return time.process_time() - since
+
+
+def cuda_seconds(run: Run, repeats: int = 5) -> float:
+    first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    first.record()
+    for _ in range(repeats):
+        run()
+    last.record()
+    torch.cuda.synchronize()
+    return float(first.elapsed_time(last)) / 1e3 / repeats

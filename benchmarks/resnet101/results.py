@@ -1,0 +1,123 @@
+"""What was measured, as a table that grows while the benchmark runs."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import platform
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+
+from benchmarks.resnet101.measure import Times
+
+RELAYOUT = "relayout"
+HEAD = "| network | batch | way | median ms | 10% to 90% | error | relayout is faster by |"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    network: str
+    batch: int
+    way: str
+    times: Times
+    error: float
+    """The distance from float32, by its length."""
+    turn: int = 0
+    """Rows of one turn were measured side by side."""
+
+    @property
+    def key(self) -> tuple[str, int, int]:
+        return self.network, self.batch, self.turn
+
+
+@dataclass(slots=True)
+class Results:
+    """All rows so far, and the file they stand in."""
+
+    path: Path
+    title: str
+    versions: dict[str, str]
+    rows: list[Row] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def add(self, row: Row) -> None:
+        self.rows.append(row)
+        times = row.times
+        print(
+            f"{row.network:14} batch {row.batch:3} {row.way:24} {1e3 * times.median:9.3f} ms "
+            f"({1e3 * times.low:.3f} to {1e3 * times.high:.3f})  error {row.error:.1e}",
+            flush=True,
+        )
+        self.write()
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+        print(text, flush=True)
+        self.write()
+
+    def ratios(self, way: str) -> dict[tuple[str, int, int], float]:
+        """By network, batch and turn, how many times as fast as a way relayout is."""
+        own = {row.key: row.times.median for row in self.rows if row.way == RELAYOUT}
+        return {
+            row.key: row.times.median / own[row.key]
+            for row in self.rows
+            if row.way == way and row.key in own
+        }
+
+    def write(self) -> None:
+        ways = list(dict.fromkeys(row.way for row in self.rows if row.way != RELAYOUT))
+        lines = [
+            f"# {self.title}",
+            "",
+            *self._machine(),
+            "",
+            *self._table(),
+            "",
+            *self._means(ways),
+        ]
+        if self.notes:
+            lines += ["", *(f"- {note}" for note in self.notes)]
+        self.path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    def _machine(self) -> list[str]:
+        today = datetime.datetime.now(datetime.UTC).date().isoformat()
+        versions = ", ".join(f"{name} {version}" for name, version in self.versions.items())
+        return [f"{_machine_name()}; {versions}; {today}."]
+
+    def _table(self) -> list[str]:
+        lines = [HEAD, "|---|---|---|---|---|---|---|"]
+        for row in self.rows:
+            times = row.times
+            ratio = self.ratios(row.way).get(row.key)
+            faster = "" if ratio is None or row.way == RELAYOUT else f"{ratio:.2f}"
+            lines.append(
+                f"| {row.network} | {row.batch} | {row.way} | {1e3 * times.median:.3f} "
+                f"| {1e3 * times.low:.3f} to {1e3 * times.high:.3f} | {row.error:.1e} | {faster} |"
+            )
+        return lines
+
+    def _means(self, ways: list[str]) -> list[str]:
+        lines = []
+        for way in ways:
+            ratios = list(self.ratios(way).values())
+            if ratios:
+                mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+                lines.append(
+                    f"- against {way}: {mean:.2f} times as fast on the geometric mean of "
+                    f"{len(ratios)}, {min(ratios):.2f} at the least"
+                )
+        return lines
+
+
+def _machine_name() -> str:
+    if torch.cuda.is_available():
+        return str(torch.cuda.get_device_name())
+    names = [
+        line.split(":")[1].strip()
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        if line.startswith("model name")
+    ]
+    name = names[0] if names else platform.processor()
+    return f"{name}, {len(names)} cores, {torch.backends.cpu.get_cpu_capability()}"
