@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from relayout import __version__
+from relayout.commands import bench as bench_command
+from relayout.commands import calibrate as calibrate_command
 from relayout.commands import compile as compile_command
 from relayout.commands import fuse
 from relayout.commands import run as run_command
@@ -179,6 +181,8 @@ def _parser() -> Parser:
     fuse.add_parser(commands)
     compile_command.add_parser(commands)
     run_command.add_parser(commands)
+    bench_command.add_parser(commands)
+    calibrate_command.add_parser(commands)
     _add_check(commands)
     _add_verify_certificate(commands)
     _add_demo(commands)

@@ -143,13 +143,13 @@ def _candidates(
     if window.padding is None or group.activation.gelu:
         return []
     if device.startswith("cuda"):
-        return _cuda_candidates(group, window)
+        return cuda_candidates(group, window)
     if precision.reduced != ir.DataType.FLOAT or not torch.backends.mkldnn.is_available():
         return [PlainConv(group, window)]
     return [OneDnnConv(group, window), PlainConv(group, window)]
 
 
-def _cuda_candidates(group: Fused, window: Sliding) -> list[Candidate]:
+def cuda_candidates(group: Fused, window: Sliding) -> list[Candidate]:
     """Kernels that do all of a group at once, or else torch's own and the rest behind it."""
     if not group.activation.is_relu:
         plain = [PlainConv(group, window)]

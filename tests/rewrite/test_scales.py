@@ -1,0 +1,83 @@
+"""Factors behind convolutions and products go into their weights; biases are joined."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import onnx
+import onnx_ir as ir
+import pytest
+
+from relayout.rewrite.biases import JoinBiases
+from relayout.rewrite.dead import remove_dead
+from relayout.rewrite.scales import FoldBatchNormalization, FoldScale
+from relayout.rewrite.worklist import rewrite_model
+from tests.rewrite.rewriting import assert_same_numbers, parse, to_ir
+
+NORM = """
+g (float[1,2,4,4] x) => (float[1,3,4,4] y{more})
+<float[3,2,1,1] w = {{1,2,3,4,5,6}}, float[3] s = {{1,2,3}}, float[3] b = {{4,5,6}},
+ float[3] m = {{1,-1,2}}, float[3] v = {{1,2,3}}>
+{{ c = Conv(x, w)
+   y = BatchNormalization{training}(c, s, b, m, v){end} }}
+"""
+LINEAR = """
+g (float[1,4,4,2] x) => (float[1,3,4,4] y)
+<float[2,3] w = {{1,2,3,4,5,6}}, float[3] b = {{4,5,6}}, float[{shape}] k = {{{gain}}}>
+{{ p = MatMul(x, w)
+   a = Add(p, b)
+   t = Transpose<perm=[0,3,1,2]>(a)
+   y = Mul(t, k) }}
+"""
+SUM = """
+g (float[1,2,4,4] x) => (float[1,2,4,4] y)
+<float[2,2,1,1] w = {1,2,3,4}, float[2] b = {4,5}, float[2] d = {1,2}>
+{ a = Conv(x, w, b)
+  c = Conv(x, w, d)
+  y = Add(a, c) }
+"""
+
+
+def folded(text: str) -> tuple[onnx.ModelProto, Counter[str]]:
+    given = parse(text)
+    model = to_ir(given)
+    applied = rewrite_model(model, (FoldBatchNormalization(), FoldScale(), JoinBiases()))
+    remove_dead(model)
+    result = ir.to_proto(model)
+    onnx.checker.check_model(result, full_check=True)
+    assert_same_numbers(given, result, exact=False)
+    return result, Counter(node.op_type for node in result.graph.node) + applied
+
+
+def test_a_normalisation_becomes_part_of_the_convolution() -> None:
+    result, counts = folded(NORM.format(more="", training="", end=""))
+    assert counts["Conv"] == 1
+    assert counts["BatchNormalization"] == 0
+    (node,) = result.graph.node
+    assert node.output[0] == "y"
+
+
+def test_a_convolution_that_others_read_is_left() -> None:
+    text = NORM.format(more=", float[1,3,4,4] z", training="", end="\n   z = Relu(c)")
+    assert folded(text)[1]["BatchNormalization"] == 1
+
+
+@pytest.mark.parametrize(("shape", "gain"), [("3,1,1", "2,3,4"), ("1,3,1,1", "2,3,4")])
+def test_a_gain_becomes_part_of_a_linear_layer(shape: str, gain: str) -> None:
+    _, counts = folded(LINEAR.format(shape=shape, gain=gain))
+    assert counts["Mul"] == 0
+    assert counts["Transpose"] == 1
+
+
+def test_a_gain_along_another_axis_is_left() -> None:
+    assert folded(LINEAR.format(shape="4", gain="1,2,3,4"))[1]["Mul"] == 1
+
+
+def test_of_two_biases_one_is_left() -> None:
+    result, counts = folded(SUM)
+    assert counts["join biases"] == 1
+    arities = sorted(len([name for name in node.input if name]) for node in result.graph.node)
+    assert arities == [2, 2, 3]
+    sums = [onnx.numpy_helper.to_array(tensor) for tensor in result.graph.initializer]
+    assert any(np.array_equal(array, np.array([5, 7], np.float32)) for array in sums)

@@ -1,0 +1,142 @@
+"""Groups as fused kernels give the numbers that their nodes give."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from tests.ops import law
+
+torch = pytest.importorskip("torch")
+
+from relayout.compiling import program_of  # noqa: E402 - torch may be missing
+from relayout.targets.torch.compiled import loaded  # noqa: E402
+from relayout.targets.torch.dtypes import precision_of  # noqa: E402
+from relayout.targets.torch.kernels import library, plan  # noqa: E402
+from relayout.targets.torch.kernels.fused import Fused, fused_groups  # noqa: E402
+from relayout.targets.torch.kernels.native_region import native_regions  # noqa: E402
+from relayout.targets.torch.kernels.trial import Bench  # noqa: E402
+from relayout.targets.torch.kernels.window import Sliding, sliding_of  # noqa: E402
+from relayout.targets.torch.program import Program, Step  # noqa: E402
+from relayout.targets.torch.source import write_source  # noqa: E402
+from relayout.tuning import tuned  # noqa: E402
+from tests.targets.torch.small_networks import SMALL, small_model  # noqa: E402
+
+TOLERANCE = 2e-5
+HALF = 1e-2
+
+
+@pytest.fixture(params=SMALL)
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def feeds_of(model: onnx.ModelProto) -> dict[str, Any]:
+    shape = [dim.dim_value for dim in model.graph.input[0].type.tensor_type.shape.dim]
+    drawn = np.random.default_rng(3).standard_normal(shape, np.float32)
+    return {model.graph.input[0].name: drawn}
+
+
+def assert_same(model: onnx.ModelProto, program: Program, tolerance: float = TOLERANCE) -> str:
+    """A program computes what the model says; the text of its module."""
+    source = write_source(program)
+    feeds = feeds_of(model)
+    (wanted,) = law.run(model, feeds, "ort")
+    (got,) = loaded(source, "cpu")(feeds).values()
+    law.compare("scores", wanted, got, tolerance)
+    return source.text
+
+
+def test_tuned_network_gives_the_same_numbers(name: str) -> None:
+    model = small_model(name)
+    program, choices = tuned(program_of(model))
+    assert_same(model, program)
+    assert not any(node.op_type == "BatchNormalization" for node in program.model.graph)
+    assert all(choice.chosen in (choice.seconds or {choice.chosen: 0}) for choice in choices)
+
+
+def test_a_choice_is_made_once(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = tuned(program_of(small_model(name)))[1]
+
+    def fail(*_arguments: Any) -> Any:
+        raise AssertionError("timed again")
+
+    monkeypatch.setattr(Bench, "_run_of", fail)
+    assert tuned(program_of(small_model(name)))[1] == first
+
+
+@pytest.mark.parametrize("winograd", [True, False])
+def test_native_program_gives_the_same_numbers(name: str, winograd: bool) -> None:
+    if not plan.can_build():
+        pytest.skip("there is no C++ compiler")
+    model = small_model(name)
+    program, _ = tuned(program_of(model))
+    text = assert_same(model, native(program, winograd))
+    assert "NativeProgram(NATIVE_SOURCE" in text
+    assert ("('winograd', " in text) == (winograd and name == "residual")
+
+
+def native(program: Program, winograd: bool) -> Program:
+    """The program with all that kernels can do as native regions; one region takes all of it."""
+    groups = {group.nodes[-1]: group for group in fused_groups(program.model.graph)}
+    steps, _ = plan.library_steps(program.model, "cpu", program.precision)
+    parts = native_regions(steps, groups, lambda _window: winograd)
+    assert len(parts) == 1
+    (region,) = parts
+    assert not isinstance(region, Step)
+    return Program(program.model, (Step(region.nodes, region.candidates[0]),))
+
+
+def test_without_a_compiler_the_same_is_done_in_torch(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not plan.can_build():
+        pytest.skip("there is no C++ compiler")
+    model = small_model(name)
+    program = native(tuned(program_of(model))[0], winograd=True)
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    assert_same(model, program)
+
+
+def relu_conv(x: Any, weight: Any, bias: Any, *rest: Any) -> Any:
+    """What cuDNN's kernel computes."""
+    return torch.relu(torch.nn.functional.conv2d(x, weight, bias, *rest))
+
+
+def add_relu_conv(x: Any, weight: Any, other: Any, alpha: float, bias: Any, *rest: Any) -> Any:
+    return torch.relu(torch.nn.functional.conv2d(x, weight, bias, *rest) + alpha * other)
+
+
+@pytest.mark.parametrize("dtype", [None, "float16"])
+@pytest.mark.parametrize("last", [False, True])
+def test_forms_for_cuda_are_written_right(
+    name: str, last: bool, dtype: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With cuDNN's two functions spelt out, since there is no GPU here."""
+    monkeypatch.setattr(torch, "cudnn_convolution_relu", relu_conv)
+    monkeypatch.setattr(torch, "cudnn_convolution_add_relu", add_relu_conv)
+    model = small_model(name)
+    program, _ = tuned(program_of(model))
+    inner: set[Any] = set()
+    realised = {}
+    for group in fused_groups(program.model.graph):
+        candidates = cuda_candidates(group)
+        if candidates:
+            realised[group.nodes[-1]] = Step(group.nodes, candidates[-1 if last else 0])
+            inner.update(group.nodes[:-1])
+    nodes = [node for node in program.model.graph if node not in inner]
+    steps = tuple(realised.get(node, Step((node,))) for node in nodes)
+    whole = Program(program.model, steps, precision=precision_of(dtype))
+    text = assert_same(model, whole, TOLERANCE if dtype is None else HALF)
+    if name == "residual":
+        assert "torch.cudnn_convolution_add_relu(" in text
+
+
+def cuda_candidates(group: Fused) -> list[Any]:
+    window: Sliding | None = sliding_of(group.anchor) if group.is_conv else None
+    if window is None:
+        return [library.Linear(group)] if not group.is_conv and len(group.nodes) > 1 else []
+    return list(plan.cuda_candidates(group, window))
