@@ -9,14 +9,19 @@ from relayout.targets.torch.runtime import convolution as runtime
 
 
 def kernel_of(call: Call, weight: int = 1) -> tuple[int, ...]:
-    """The lengths of the kernel, from the attribute or from the weights."""
+    """The lengths of the kernel, from the attribute or from the weights.
+
+    A length that only the run will tell is 0: it matters only for automatic padding.
+    """
     given = call.ints("kernel_shape")
     if given is not None:
         return given
     shape = call.shape(weight)
-    lengths = tuple(length for length in (shape or ())[2:] if isinstance(length, int))
-    if shape is None or len(lengths) != len(shape) - 2:
-        raise call.refusal("has a kernel of unknown size")
+    if shape is None:
+        raise call.refusal("has a kernel of unknown rank")
+    lengths = tuple(length if isinstance(length, int) else 0 for length in shape[2:])
+    if 0 in lengths and call.string("auto_pad", "").startswith("SAME"):
+        raise call.refusal("has automatic padding for a kernel of unknown size")
     return lengths
 
 

@@ -35,7 +35,7 @@ def _sizes(call: Call) -> tuple[int, ...] | None:
 
 def _modes(call: Call) -> tuple[str, str, str]:
     if _is_first_form(call):
-        return call.string("mode", "nearest"), "asymmetric", "floor"
+        return call.string("mode", "nearest"), "asymmetric", "simple"
     return (
         call.string("mode", "nearest"),
         call.string("coordinate_transformation_mode", "half_pixel"),
@@ -70,7 +70,9 @@ def _interpolated(call: Call) -> str | None:
 def _torch_mode(call: Call, spatial: int, scales: tuple[float, ...] | None) -> str | None:
     mode, coordinates, rounding = _modes(call)
     is_whole = scales is not None and all(scale >= 1 and scale % 1 == 0 for scale in scales)
-    if mode == "nearest" and coordinates == "asymmetric" and rounding == "floor":
+    is_larger = scales is not None and min(scales) >= 1
+    is_floor = rounding == "floor" or (rounding == "simple" and is_larger)
+    if mode == "nearest" and coordinates == "asymmetric" and is_floor:
         return 'mode="nearest"'
     if mode == "nearest" and coordinates in {"half_pixel", "pytorch_half_pixel"} and is_whole:
         return 'mode="nearest"'  # No source lies half-way between two pixels then.

@@ -37,7 +37,7 @@ def resize(
             continue
         places = source_places(x.shape[axis], length, scale, coordinates, bounds)
         if mode == "nearest":
-            picked = nearest_places(places, rounding).clamp(0, x.shape[axis] - 1)
+            picked = nearest_places(places, rounding, scale).clamp(0, x.shape[axis] - 1)
             result = result.index_select(axis, picked.to(x.device))
         else:
             matrix = weights_of(places, x.shape[axis], scale, mode, cubic, excludes, antialias)
@@ -92,8 +92,10 @@ def source_places(
     return places
 
 
-def nearest_places(places: Any, rounding: str) -> Any:
+def nearest_places(places: Any, rounding: str, scale: float) -> Any:
+    """The simple way rounds up where the image becomes smaller."""
     nearest = {
+        "simple": torch.ceil(places) if scale < 1 else torch.floor(places),
         "floor": torch.floor(places),
         "ceil": torch.ceil(places),
         "round_prefer_floor": torch.ceil(places - 0.5),

@@ -8,9 +8,14 @@ from typing import Any
 import torch
 
 
+def widened_real(x: Any) -> Any:
+    """Torch transforms no numbers of less than 32 bits."""
+    return x.to(torch.float32) if x.element_size() < 4 else x
+
+
 def as_complex(x: Any) -> Any:
     """The last axis holds real numbers, or real and imaginary parts."""
-    x = x.to(torch.float32) if x.element_size() < 4 else x
+    x = widened_real(x)
     return x.squeeze(-1) if x.shape[-1] == 1 else torch.view_as_complex(x.contiguous())
 
 
@@ -30,7 +35,7 @@ def dft(x: Any, length: int | None, axis: int, inverse: bool, onesided: bool) ->
 
 def stft(signal: Any, step: int, window: Any, length: int | None, onesided: bool) -> Any:
     """The transform of each frame, multiplied by the window first."""
-    given = as_complex(signal) if signal.dim() == 3 else signal
+    given = as_complex(signal) if signal.dim() == 3 else widened_real(signal)
     size = window.shape[0] if length is None else length
     frames = given.unfold(1, size, step)
     if window is not None:

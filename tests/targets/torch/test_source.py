@@ -1,0 +1,170 @@
+"""What written modules look like."""
+
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import relayout  # noqa: E402 - torch may be missing
+from relayout.cli import main  # noqa: E402
+from relayout.compiling import program_of  # noqa: E402
+from relayout.errors import RelayoutError  # noqa: E402
+from relayout.targets.torch.names import Names, identifier  # noqa: E402
+from relayout.targets.torch.source import write_source  # noqa: E402
+from relayout.targets.torch.statements import Statement, finished  # noqa: E402
+from tests.targets.torch.networks import cnn, transformer  # noqa: E402
+
+
+def parsed(body: str, interface: str = "(float[N,4] x) => (float[N,4] y)") -> onnx.ModelProto:
+    return onnx.parser.parse_model(
+        f'<ir_version: 9, opset_import: ["" : 20]> network {interface} {body}'
+    )
+
+
+def forward(model: onnx.ModelProto) -> list[str]:
+    """The lines of the function that runs a model."""
+    text = write_source(program_of(model)).text
+    return text.partition("def forward")[2].partition("\n\n\n")[0].splitlines()[1:]
+
+
+def test_a_statement_a_node_and_tensors_are_freed_behind_their_last_reader() -> None:
+    model = parsed("{ a = Relu(x) b = Sigmoid(a) c = Tanh(a) y = Add(b, c) }")
+    assert forward(model) == [
+        "    a = torch.relu(x)",
+        "    b = torch.sigmoid(a)",
+        "    c = torch.tanh(a)",
+        "    del a",
+        "    y = b + c",
+        "    return y,",
+    ]
+
+
+def test_arithmetic_of_shapes_stays_numbers() -> None:
+    body = """{
+      shape = Shape(x)
+      zero = Constant <value_int = 0> ()
+      two = Constant <value_ints = [2]> ()
+      axes = Constant <value_ints = [0]> ()
+      n = Gather(shape, zero)
+      rows = Unsqueeze(n, axes)
+      twice = Mul(rows, two)
+      target = Concat <axis = 0> (twice, two)
+      y = Reshape(x, target)
+    }"""
+    lines = forward(parsed(body, "(float[N,4] x) => (float[M,2] y)"))
+    assert not any("tensor" in line or "tolist" in line for line in lines), lines
+    result = relayout.compile(parsed(body, "(float[N,4] x) => (float[M,2] y)"))
+    assert result(np.ones((3, 4), np.float32))["y"].shape == (6, 2)
+
+
+def test_transposes_are_views_and_constants_of_one_element_are_numbers() -> None:
+    body = "{ a = Transpose <perm = [1, 0]> (x) h = Constant <value_float = 0.5> () y = Mul(a, h) }"
+    lines = forward(parsed(body, "(float[N,4] x) => (float[4,N] y)"))
+    assert lines[:2] == ["    a = x.permute(1, 0)", "    y = a * 0.5"]
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [("/block.0/Conv_output_0", "block_0_Conv"), ("536", "v536"), ("é", "v"), ("a b", "a_b")],
+)
+def test_names_become_identifiers(name: str, wanted: str) -> None:
+    assert identifier(name) == wanted
+    assert wanted.isidentifier()
+
+
+def test_no_name_is_given_twice_or_hides_another() -> None:
+    names = Names()
+    given = [names.fresh(hint) for hint in ("x", "x", "x_1", "list", "lambda", "torch")]
+    assert len(set(given)) == len(given)
+    assert not {"list", "lambda", "torch"}.intersection(given)
+
+
+def test_what_a_function_reads_lives_as_long_as_it_may_be_called() -> None:
+    statements = [
+        Statement("a = f(x)"),
+        Statement("n = x.shape[0]", is_scalar=True),
+        Statement("def body():\n    return a + 1"),
+        Statement("b = g(x)"),
+        Statement("c = body() + b"),
+        Statement("d = h(c)"),
+    ]
+    lines = finished(statements, "d,")
+    assert not any("shape" in line for line in lines), "nobody reads it"
+    assert lines.index("del a, b") > lines.index("c = body() + b")
+
+
+def test_wrong_inputs_are_told_apart() -> None:
+    compiled = relayout.compile(parsed("{ y = Relu(x) }"))
+    good = np.ones((2, 4), np.float32)
+    for arguments, said in (
+        (({"z": good},), "no input 'z'"),
+        ((), "input 'x' is missing"),
+        ((good, good), "2 inputs"),
+        ((good.astype(np.int64),), "type torch.int64"),
+    ):
+        with pytest.raises(TypeError, match=said):
+            compiled(*arguments)
+    with pytest.raises(ValueError, match=r"shape \[2, 5\]"):
+        compiled(np.ones((2, 5), np.float32))
+
+
+def test_other_targets_devices_and_types_are_refused() -> None:
+    model = parsed("{ y = Relu(x) }")
+    with pytest.raises(RelayoutError, match="cannot compile for 'tvm'"):
+        relayout.compile(model, target="tvm")
+    with pytest.raises(RelayoutError, match="unknown device 'tpu'"):
+        relayout.compile(model, device="tpu")
+    with pytest.raises(RelayoutError, match="unknown dtype 'int8'"):
+        relayout.compile(model, dtype="int8")
+
+
+def test_compile_writes_a_verified_module(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model, _ = cnn()
+    onnx.save(model, tmp_path / "m.onnx")
+    output = tmp_path / "m_torch.py"
+    assert main(["compile", str(tmp_path / "m.onnx"), "-o", str(output)]) == 0
+    assert "equal: 1 output" in capsys.readouterr().out
+    data = output.with_suffix(".safetensors").read_bytes()
+    size = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8 : 8 + size])
+    assert max(entry["data_offsets"][1] for entry in header.values()) == len(data) - 8 - size
+    assert all(f"w.{name}" in output.read_text() for name in header)
+
+
+def test_nothing_is_written_where_numbers_differ(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    onnx.save(parsed("{ y = Relu(x) }"), tmp_path / "m.onnx")
+    monkeypatch.setattr(torch, "relu", torch.tanh)
+    output = tmp_path / "m_torch.py"
+    assert main(["compile", str(tmp_path / "m.onnx"), "-o", str(output)]) == 1
+    assert not output.exists()
+    assert not output.with_suffix(".safetensors").exists()
+
+
+def test_run_tells_and_keeps_the_outputs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model, feeds = transformer()
+    onnx.save(model, tmp_path / "m.onnx")
+    np.savez(tmp_path / "in.npz", allow_pickle=False, **feeds)
+    arguments = ["run", str(tmp_path / "m.onnx")]
+    kept = tmp_path / "out.npz"
+    assert main([*arguments, "--feeds", str(tmp_path / "in.npz"), "-o", str(kept)]) == 0
+    name = model.graph.output[0].name
+    with np.load(kept) as outputs:
+        assert outputs[name].shape == (2, 1, 12)
+    assert f"{name}: float32 [2, 1, 12], min" in capsys.readouterr().out
+    assert main([*arguments, "--dim", "batch=3", "--dim", "length=5", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["outputs"][0]["shape"] == [3, 1, 12]
+    assert main(arguments) == 2
+    assert "--dim batch=" in capsys.readouterr().err
