@@ -1,8 +1,8 @@
 """Onnx's backend tests through torch: python -m benchmarks.torch_conformance [--only TEXT]
 
-Each test's model is lowered as `relayout.compile` does it, without tuning, and fed with the data of the test. One
-line a failed test with the reason, then by operator how many of its node tests pass, the share
-last.
+Each test's model is lowered as `relayout.compile` does it, without tuning, and fed with the data of
+the test. One line a failed test with the reason, then by operator how many of its node tests pass,
+the share last.
 """
 
 from __future__ import annotations
