@@ -6,12 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+import numpy as np
 import onnx_ir as ir
 
 from relayout.errors import RelayoutError, quoted
 from relayout.graph.read import NodeView, Shape, shape_of
 from relayout.layout.transport import Array
-from relayout.targets.torch.scalars import Host, Number, literal
+from relayout.targets.torch.scalars import Host, Number, literal, shortest
 
 if TYPE_CHECKING:
     from relayout.targets.torch.draft import Helper
@@ -112,7 +113,7 @@ class Call:
             return self.tensor(index)
         if array.ndim and (others_rank is None or array.ndim > others_rank):
             return self.tensor(index)
-        return literal(array.reshape(-1)[0].item())
+        return literal(shortest(array.reshape(-1)[0]))
 
     def rank(self, index: int) -> int | None:
         return self.view.rank(index)
@@ -145,8 +146,9 @@ class Call:
         return self.view.integer(name, default)
 
     def real(self, name: str, default: float) -> float:
+        """A number with the digits that tell it from others of its type, and no more."""
         attribute = self.view.node.attributes.get(name)
-        return default if attribute is None else attribute.as_float()
+        return default if attribute is None else float(str(np.float32(attribute.as_float())))
 
     def string(self, name: str, default: str) -> str:
         return self.view.string(name, default)

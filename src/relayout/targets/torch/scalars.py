@@ -33,6 +33,12 @@ def literal(value: Number) -> str:
     return repr(value)
 
 
+def shortest(element: Any) -> Number:
+    """An element of an array with the digits that tell it from others of its type."""
+    value: Number = element.item()
+    return float(str(element)) if isinstance(value, float) else value
+
+
 def known(value: Number) -> Scalar:
     return Scalar(literal(value), value)
 

@@ -22,6 +22,11 @@ Form: TypeAlias = str | Host
 """The expression of a tensor, or the Python numbers that stand for a small one."""
 
 
+def tuple_text(items: Sequence[str]) -> str:
+    """A tuple of expressions without its brackets, where it can do without."""
+    return f"{items[0]}," if len(items) == 1 else ", ".join(items) or "()"
+
+
 @dataclass
 class Scope:
     """One function of the module; the bodies of control flow are functions inside others."""
@@ -135,7 +140,7 @@ class Scope:
 
     def returned(self, outputs: Iterable[ir.Value]) -> str:
         """What a function that gives back these values returns: always a tuple."""
-        return "".join(f"{self.tensor(value)}, " for value in outputs).rstrip(" ") or "()"
+        return tuple_text([self.tensor(value) for value in outputs])
 
     def finished(self, returns: str) -> list[str]:
         return finished(self.statements, returns)

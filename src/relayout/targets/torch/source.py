@@ -16,7 +16,7 @@ from relayout.targets.torch.lower.registry import LOWERINGS, check_lowerings
 from relayout.targets.torch.program import Program
 from relayout.targets.torch.runtime.graph import Replayed
 from relayout.targets.torch.runtime.model import Model, read_weights
-from relayout.targets.torch.scope import Scope
+from relayout.targets.torch.scope import Scope, tuple_text
 from relayout.targets.torch.statements import indented
 from relayout.targets.torch.weights import stored
 
@@ -115,12 +115,10 @@ def _forward(program: Program, draft: Draft) -> tuple[str, dict[ir.Value, str]]:
     for step in program.steps:
         step.realisation.write(step.nodes, scope)
     returned = [
-        f"{scope.tensor(value)}.to(torch.float32), "
-        if _is_reduced(value, draft.precision)
-        else f"{scope.tensor(value)}, "
+        f"{scope.tensor(value)}{'.to(torch.float32)' * _is_reduced(value, draft.precision)}"
         for value in graph.outputs
     ]
-    lines = scope.finished("".join(returned).rstrip() or "()")
+    lines = scope.finished(tuple_text(returned))
     return "\n".join([f"def forward({', '.join(parameters)}):", *indented(lines)]), defaults
 
 
