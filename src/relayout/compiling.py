@@ -6,6 +6,7 @@ from os import PathLike
 from pathlib import Path
 
 import onnx
+import onnx_ir as ir
 from onnx.external_data_helper import load_external_data_for_model
 from onnx.inliner import inline_local_functions, inline_selected_functions
 
@@ -38,16 +39,19 @@ def compile(  # noqa: A001 - the word for it
     target: str = TORCH,
     device: str = "cpu",
     dtype: str | None = None,
+    overridable: bool = False,
     tune: bool = True,
 ) -> Model:
     """A callable that does what a model does, in torch.
 
     It takes numpy arrays or tensors, by the names of the model's inputs or in their order, and
     gives a dict of its outputs in kind. `dtype` ("float16" or "bfloat16") is what float32 is
-    computed in instead; inputs and outputs keep their types. Unless `tune` is false, groups of
-    operators run as the fastest kernels that were found on the device, once timed and then known.
+    computed in instead; inputs and outputs keep their types. Weights that the model lists among
+    its inputs are constants, unless `overridable` lets them be given at each call. Unless `tune` is
+    false, groups of operators run as the fastest kernels that were found on the device, once timed
+    and then known.
     """
-    program = program_of(source, target=target, device=device, dtype=dtype)
+    program = program_of(source, target=target, device=device, dtype=dtype, overridable=overridable)
     return compile_program(tuned(program)[0] if tune else program)
 
 
@@ -65,7 +69,12 @@ def write_module(program: Program, output: str | PathLike[str]) -> tuple[Path, P
 
 
 def program_of(
-    source: ModelSource, *, target: str = TORCH, device: str = "cpu", dtype: str | None = None
+    source: ModelSource,
+    *,
+    target: str = TORCH,
+    device: str = "cpu",
+    dtype: str | None = None,
+    overridable: bool = False,
 ) -> Program:
     """A model in the steps in which torch is to run it."""
     if target != TORCH:
@@ -74,11 +83,19 @@ def program_of(
         raise RelayoutError(f"unknown device {device!r}; it may be {' or '.join(DEVICES)}")
     precision = precision_of(dtype)
     loaded = expanded(_editable(load(source)))
+    if not overridable:
+        _fix_defaults(loaded.ir.graph)
     with paused_collector():
         learn_shapes(loaded.ir, ONNX)
         local_rules(ONNX).run(loaded.ir)
     name = "model" if loaded.path is None else loaded.path.name
     return Program(loaded.ir, eager_steps(loaded.ir), name, device, precision)
+
+
+def _fix_defaults(graph: ir.Graph) -> None:
+    """Let weights be no inputs: nothing could be made of them in advance."""
+    for value in [value for value in graph.inputs if value.is_initializer()]:
+        graph.inputs.remove(value)
 
 
 def _editable(loaded: LoadedModel) -> LoadedModel:

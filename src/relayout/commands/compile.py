@@ -24,6 +24,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--target", choices=("torch",), default="torch")
     add_device(parser)
     parser.add_argument("--plain", action="store_true", help="one statement a node, nothing fused")
+    parser.add_argument("--no-tune", action="store_true", help="one statement an operator")
     parser.add_argument("--no-verify", action="store_true", help="write without comparing numbers")
     add_numbers(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -43,8 +44,12 @@ def run(options: argparse.Namespace) -> int:
         from relayout.targets.torch.compiled import compile_program
         from relayout.trying import compare_compiled
         from relayout.tuning import tuned
+        from relayout.tuning import tuned
 
         program = program_of(options.model, device=options.device, dtype=options.dtype)
+        if not options.no_tune:
+            stage("timing kernels")
+            program, _ = tuned(program)
         if not options.plain:
             stage("choosing kernels")
             program, _ = tuned(program)

@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
         from relayout.compiling import compile as compile_model
 
         feeds = _feeds(options)
-        model = compile_model(options.model, device=options.device, dtype=options.dtype)
+        model = compile_model(options.model, device=options.device, dtype=options.dtype, tune=False)
         stage("running")
         try:
             outputs = model(feeds)

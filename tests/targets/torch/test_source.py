@@ -115,6 +115,18 @@ def test_wrong_inputs_are_told_apart() -> None:
         compiled(np.ones((2, 5), np.float32))
 
 
+def test_weights_among_the_inputs_are_constants_unless_they_may_be_overridden() -> None:
+    interface = "(float[N,4] x, float[4] b) => (float[N,4] y) <float[4] b = {1, 2, 3, 4}>"
+    model = parsed("{ y = Add(x, b) }", interface)
+    zeros, ones = np.zeros((1, 4), np.float32), np.ones(4, np.float32)
+    assert relayout.compile(model)(zeros)["y"].tolist() == [[1, 2, 3, 4]]
+    with pytest.raises(TypeError, match="no input 'b'"):
+        relayout.compile(model)(x=zeros, b=ones)
+    free = relayout.compile(model, overridable=True)
+    assert free(zeros)["y"].tolist() == [[1, 2, 3, 4]]
+    assert free(x=zeros, b=ones)["y"].tolist() == [[1, 1, 1, 1]]
+
+
 def test_other_targets_devices_and_types_are_refused() -> None:
     model = parsed("{ y = Relu(x) }")
     with pytest.raises(RelayoutError, match="cannot compile for 'tvm'"):
