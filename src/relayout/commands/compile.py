@@ -24,7 +24,6 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--target", choices=("torch",), default="torch")
     add_device(parser)
     parser.add_argument("--plain", action="store_true", help="one statement a node, nothing fused")
-    parser.add_argument("--no-tune", action="store_true", help="one statement an operator")
     parser.add_argument("--no-verify", action="store_true", help="write without comparing numbers")
     add_numbers(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -44,12 +43,8 @@ def run(options: argparse.Namespace) -> int:
         from relayout.targets.torch.compiled import compile_program
         from relayout.trying import compare_compiled
         from relayout.tuning import tuned
-        from relayout.tuning import tuned
 
         program = program_of(options.model, device=options.device, dtype=options.dtype)
-        if not options.no_tune:
-            stage("timing kernels")
-            program, _ = tuned(program)
         if not options.plain:
             stage("choosing kernels")
             program, _ = tuned(program)
@@ -63,7 +58,8 @@ def run(options: argparse.Namespace) -> int:
         stage("writing")
         files = write_module(program, options.output) if accepted else ()
     told = "not verified, as asked" if verdict is None else verdict.summary()
-    record = {"files": [str(file) for file in files], "verdict": told, "verified": bool(verdict)}
+    verified = verdict is not None and verdict.equal
+    record = {"files": [str(file) for file in files], "verdict": told, "verified": verified}
     written = [f"wrote {' and '.join(str(file) for file in files)}"] if files else []
     show(options, record, [*written, told])
     return DONE if accepted else REFUSED
