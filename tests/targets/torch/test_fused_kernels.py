@@ -17,6 +17,11 @@ from relayout.targets.torch.compiled import loaded  # noqa: E402
 from relayout.targets.torch.dtypes import precision_of  # noqa: E402
 from relayout.targets.torch.kernels import library, plan  # noqa: E402
 from relayout.targets.torch.kernels.fused import Fused, fused_groups  # noqa: E402
+from relayout.targets.torch.kernels.inductor import (  # noqa: E402
+    KernelRun,
+    borders_of,
+    pointwise_runs,
+)
 from relayout.targets.torch.kernels.native_region import native_regions  # noqa: E402
 from relayout.targets.torch.kernels.trial import Bench  # noqa: E402
 from relayout.targets.torch.kernels.window import Sliding, sliding_of  # noqa: E402
@@ -115,7 +120,8 @@ def add_relu_conv(x: Any, weight: Any, other: Any, alpha: float, bias: Any, *res
 def test_forms_for_cuda_are_written_right(
     name: str, last: bool, dtype: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With cuDNN's two functions spelt out, since there is no GPU here."""
+    """With cuDNN's two functions spelt out, since there is no GPU here, and nothing compiled."""
+    monkeypatch.setattr(torch, "compile", lambda function, **_options: function)
     monkeypatch.setattr(torch, "cudnn_convolution_relu", relu_conv)
     monkeypatch.setattr(torch, "cudnn_convolution_add_relu", add_relu_conv)
     model = small_model(name)
@@ -133,6 +139,42 @@ def test_forms_for_cuda_are_written_right(
     text = assert_same(model, whole, TOLERANCE if dtype is None else HALF)
     if name == "residual":
         assert "torch.cudnn_convolution_add_relu(" in text
+
+
+POINTWISE = """
+<ir_version: 10, opset_import: ["" : 20]>
+g (float[2,8,5,5] x, float[2,8,5,5] z) => (float[2,8,5,5] y)
+<float[8,1,1] k = {1,2,3,4,5,6,7,8}>
+{ a = Mul(x, k)
+  b = Sigmoid(a)
+  c = Add(b, z)
+  y = Gelu(c) }
+"""
+
+
+def failing(_function: Any, **_options: Any) -> Any:
+    def fail(*_operands: Any) -> Any:
+        raise RuntimeError("no compiler")
+
+    return fail
+
+
+@pytest.mark.parametrize("compiler", ["none", "failing"])
+def test_pointwise_nodes_are_one_kernel(compiler: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What Inductor is handed, run as it is, and where Inductor fails."""
+    plain = lambda function, **_options: function  # noqa: E731
+    monkeypatch.setattr(torch, "compile", plain if compiler == "none" else failing)
+    model = onnx.parser.parse_model(POINTWISE)
+    program = program_of(model)
+    (run,) = pointwise_runs(program.steps)
+    nodes = tuple(node for step in run for node in step.nodes)
+    whole = Program(program.model, (Step(nodes, KernelRun(*borders_of(nodes))),))
+    source = write_source(whole)
+    assert source.text.count("Kernel(group)") == 1
+    drawn = np.random.default_rng(3).standard_normal((2, 2, 8, 5, 5), np.float32)
+    feeds = {"x": drawn[0], "z": drawn[1]}
+    (wanted,) = law.run(model, feeds, "ort")
+    law.compare("y", wanted, loaded(source, "cpu")(feeds)["y"], TOLERANCE)
 
 
 def cuda_candidates(group: Fused) -> list[Any]:

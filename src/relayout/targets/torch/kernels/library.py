@@ -47,6 +47,12 @@ def _arguments(window: Sliding) -> str:
     return f"{list(window.strides)}, {padding}, {list(window.dilations)}, {window.groups}"
 
 
+def conv_text(group: Fused, window: Sliding, scope: Scope, bias: str) -> str:
+    """The convolution of torch alone."""
+    source = channels_last(group.source, scope)
+    return f"F.conv2d({source}, {_weight(group, scope)}, {bias}, {_arguments(window)})"
+
+
 def finish(group: Fused, text: str, scope: Scope) -> None:
     """Bind the result of a kernel, with the activation that it lacks."""
     activation = group.activation
@@ -68,11 +74,8 @@ class PlainConv:
     name: str = "plain"
 
     def write(self, _nodes: tuple[ir.Node, ...], scope: Scope) -> None:
-        source = channels_last(self.group.source, scope)
         bias = "None" if self.group.bias is None else scope.tensor(self.group.bias)
-        text = (
-            f"F.conv2d({source}, {_weight(self.group, scope)}, {bias}, {_arguments(self.window)})"
-        )
+        text = conv_text(self.group, self.window, scope, bias)
         if self.group.residual is not None:
             total = scope.let("total", text)
             text = f"{total}.add_({scope.tensor(self.group.residual)})"

@@ -11,8 +11,16 @@ from functools import cache
 import onnx_ir as ir
 import torch
 
+from relayout.graph.read import shape_of
 from relayout.targets.torch.dtypes import Precision
 from relayout.targets.torch.kernels.fused import Fused, fused_groups
+from relayout.targets.torch.kernels.inductor import (
+    ConvKernel,
+    EagerRun,
+    KernelRun,
+    borders_of,
+    pointwise_runs,
+)
 from relayout.targets.torch.kernels.library import (
     CudnnConv,
     GemmConv,
@@ -64,9 +72,11 @@ def library_steps(
             continue
         realised[group.nodes[-1]] = Step(group.nodes, chosen)
         inner.update(group.nodes[:-1])
+    steps = tuple(realised.get(node, Step((node,))) for node in model.graph if node not in inner)
+    if device.startswith("cuda"):
+        steps = _with_kernels(steps, bench, choices)
     prices.save()
-    steps = [realised.get(node, Step((node,))) for node in model.graph if node not in inner]
-    return tuple(steps), choices
+    return steps, choices
 
 
 def _chosen(group: Fused, bench: Bench, choices: list[Choice]) -> Candidate | None:
@@ -152,9 +162,7 @@ def _candidates(
 def cuda_candidates(group: Fused, window: Sliding) -> list[Candidate]:
     """Kernels that do all of a group at once, or else torch's own and the rest behind it."""
     if not group.activation.is_relu:
-        plain = [PlainConv(group, window)]
-        is_product = window.is_pointwise and group.bias is not None
-        return [GemmConv(group, window), *plain] if is_product else [*plain]
+        return _cuda_candidates_in_parts(group, window)
     found: list[Candidate] = [CudnnConv(group, window)]
     if window.groups == 1:
         depths = [depth for depth in TENSOR_CORE_DEPTHS if depth > window.source[1]]
@@ -162,3 +170,35 @@ def cuda_candidates(group: Fused, window: Sliding) -> list[Candidate]:
     if window.is_pointwise and group.residual is None:
         found.append(GemmConv(group, window))
     return found
+
+
+def _cuda_candidates_in_parts(group: Fused, window: Sliding) -> list[Candidate]:
+    """Where no kernel does all: a product or a convolution, and the rest behind it."""
+    found: list[Candidate] = []
+    if window.is_pointwise and group.bias is not None:
+        found.append(GemmConv(group, window))
+    if not (group.activation.is_none and group.bias is None and group.residual is None):
+        found.append(ConvKernel(group, window))
+    return [*found, PlainConv(group, window)]
+
+
+def _with_kernels(steps: Sequence[Step], bench: Bench, choices: list[Choice]) -> tuple[Step, ...]:
+    """Pointwise nodes that follow each other as one kernel, where that is faster."""
+    whole: list[Step] = []
+    for run in pointwise_runs(steps):
+        if len(run) == 1:
+            whole += run
+            continue
+        nodes = tuple(node for step in run for node in step.nodes)
+        operands, results = borders_of(nodes)
+        key = _run_key(nodes, bench.precision)
+        candidates: list[Candidate] = [EagerRun(), KernelRun(operands, results)]
+        chosen = bench.fastest(key, nodes, operands, results, candidates)
+        choices.append(Choice(key, chosen.name, bench.prices.seconds.get(key, {})))
+        whole.append(Step(nodes, chosen))
+    return tuple(whole)
+
+
+def _run_key(nodes: tuple[ir.Node, ...], precision: Precision) -> str:
+    shapes = [f"{node.op_type}{shape_of(node.outputs[0])}" for node in nodes]
+    return f"{precision.reduced.name} {' '.join(shapes)}"

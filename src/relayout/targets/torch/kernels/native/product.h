@@ -26,7 +26,7 @@ struct Result {
 
 // Weights of the next panel, fetched a little with each tile of this one.
 struct Ahead {
-  const float *at;
+  const float *at, *end;
   int64_t lines;  // for each STRIDE of k
 };
 constexpr int STRIDE = 8;
@@ -43,103 +43,124 @@ static inline __attribute__((always_inline)) void step(Vector (&sum)[R][V], cons
   }
 }
 
-// R rows and V vectors of the result: one pass over `runs` x `length` of k.
+// Rows of the result, R at a time, and V vectors of their columns: one pass over `runs` x `length` of k.
 template <int R, int V, bool SMOOTH>
-static void tile(const Left &left, int64_t at, const float *panel, const Result &result, int64_t row, int64_t column,
-                 bool first, bool last, Ahead ahead) {
-  Vector sum[R][V];
-  const float *from[R];
-  float *to = result.data + row * result.stride + column;
-  for (int r = 0; r < R; r++) {
-    from[r] = left.row(row + r) + at;
-    for (int v = 0; v < V; v++)
-      sum[r][v] = load((first ? result.bias + column : to + r * result.stride) + v * LANES);
-  }
-  if (last && result.residual)
-    for (int r = 0; r < R; r++) __builtin_prefetch(result.residual + (row + r) * result.stride + column);
-  if (first)
-    for (int r = 0; r < R; r++) __builtin_prefetch(to + r * result.stride, 1);
-  for (int64_t run = 0; run < left.runs; run++) {
-    int64_t k = 0;
-    for (; k + STRIDE <= left.length; k += STRIDE) {
-      for (int64_t line = 0; line < ahead.lines; line++, ahead.at += 16) __builtin_prefetch(ahead.at);
-#pragma GCC unroll 8
-      for (int i = 0; i < STRIDE; i++, panel += COLUMNS) step<R, V>(sum, from, k + i, panel);
+static void tiles(const Left &left, int64_t at, const float *panel, const Result &result, Share rows, int64_t column,
+                  bool first, bool last, Ahead ahead) {
+  const Left l = left;
+  const Result out = result;
+  const Vector low = all(out.low), high = all(out.high);
+  const float *bias = out.bias + column;
+  for (int64_t row = rows.first; row < rows.last; row += R) {
+    Vector sum[R][V];
+    const float *from[R], *weights = panel;
+    float *to = out.data + row * out.stride + column;
+    const float *other = out.residual ? out.residual + row * out.stride + column : nullptr;
+    for (int r = 0; r < R; r++) {
+      from[r] = l.row(row + r) + at;
+      for (int v = 0; v < V; v++) sum[r][v] = load((first ? bias : to + r * out.stride) + v * LANES);
     }
+    if (last && other)
+      for (int r = 0; r < R; r++) __builtin_prefetch(other + r * out.stride);
+    if (first)
+      for (int r = 0; r < R; r++) __builtin_prefetch(to + r * out.stride, 1);
+    for (int64_t run = 0; run < l.runs; run++) {
+      int64_t k = 0;
+      for (; k + STRIDE <= l.length; k += STRIDE) {
+        if (ahead.at < ahead.end)
+          for (int64_t line = 0; line < ahead.lines; line++, ahead.at += 16) __builtin_prefetch(ahead.at);
+#pragma GCC unroll 8
+        for (int i = 0; i < STRIDE; i++, weights += COLUMNS) step<R, V>(sum, from, k + i, weights);
+      }
 #pragma GCC unroll 1
-    for (; k < left.length; k++, panel += COLUMNS) step<R, V>(sum, from, k, panel);
-    for (int r = 0; r < R; r++) from[r] += left.apart;
+      for (; k < l.length; k++, weights += COLUMNS) step<R, V>(sum, from, k, weights);
+      for (int r = 0; r < R; r++) from[r] += l.apart;
+    }
+    if (last) {
+      if (other)
+        for (int r = 0; r < R; r++)
+          for (int v = 0; v < V; v++) sum[r][v] += load(other + r * out.stride + v * LANES);
+      for (int r = 0; r < R; r++)
+        for (int v = 0; v < V; v++)
+          sum[r][v] = SMOOTH ? gelu(sum[r][v]) : smaller(high, larger(low, sum[r][v]));
+    }
+    for (int r = 0; r < R; r++)
+      for (int v = 0; v < V; v++) store(to + r * out.stride + v * LANES, sum[r][v]);
   }
-  if (last && result.residual)
-    for (int r = 0; r < R; r++)
-      for (int v = 0; v < V; v++)
-        sum[r][v] += load(result.residual + (row + r) * result.stride + column + v * LANES);
-  if (last && !SMOOTH) {
-    Vector low = all(result.low), high = all(result.high);
-    for (int r = 0; r < R; r++)
-      for (int v = 0; v < V; v++) sum[r][v] = smaller(high, larger(low, sum[r][v]));
-  }
-  if (last && SMOOTH)
-    for (int r = 0; r < R; r++)
-      for (int v = 0; v < V; v++) sum[r][v] = gelu(sum[r][v]);
-  for (int r = 0; r < R; r++)
-    for (int v = 0; v < V; v++) store(to + r * result.stride + v * LANES, sum[r][v]);
 }
 
-typedef void (*Tile)(const Left &, int64_t, const float *, const Result &, int64_t, int64_t, bool, bool, Ahead);
-template <int V, bool SMOOTH> struct Tiles {
-  Tile of[ROWS + 1] = {nullptr, tile<1, V, SMOOTH>, tile<2, V, SMOOTH>, tile<3, V, SMOOTH>,
-                       tile<4, V, SMOOTH>, tile<5, V, SMOOTH>, tile<6, V, SMOOTH>};
+typedef void (*Tiles)(const Left &, int64_t, const float *, const Result &, Share, int64_t, bool, bool, Ahead);
+template <int V, bool SMOOTH> struct Table {
+  Tiles of[ROWS + 1] = {nullptr, tiles<1, V, SMOOTH>, tiles<2, V, SMOOTH>, tiles<3, V, SMOOTH>,
+                        tiles<4, V, SMOOTH>, tiles<5, V, SMOOTH>, tiles<6, V, SMOOTH>};
 };
-static const Tiles<1, false> narrow;
-static const Tiles<2, false> wide;
-static const Tiles<1, true> narrow_smooth;
-static const Tiles<2, true> wide_smooth;
+static const Table<1, false> narrow;
+static const Table<2, false> wide;
+static const Table<1, true> narrow_smooth;
+static const Table<2, true> wide_smooth;
 
-static inline const Tile *wide_tiles(const Result &result) { return result.activation == GELU ? wide_smooth.of : wide.of; }
-static inline const Tile *narrow_tiles(const Result &result) {
+static inline const Tiles *wide_tiles(const Result &result) { return result.activation == GELU ? wide_smooth.of : wide.of; }
+static inline const Tiles *narrow_tiles(const Result &result) {
   return result.activation == GELU ? narrow_smooth.of : narrow.of;
 }
 
-// A tile whose columns do not fill their last vector goes through a buffer.
-static void edge(const Left &left, int64_t at, const float *panel, const Result &result, int64_t row, int64_t count,
+// Tiles whose columns do not fill their last vector go through a buffer.
+static void edge(const Left &left, int64_t at, const float *panel, const Result &result, Share rows, int64_t height,
                  int64_t column, bool first, bool last) {
-  float out[ROWS * COLUMNS] = {}, more[ROWS * COLUMNS] = {};
   int64_t width = result.width - column;
-  for (int64_t r = 0; r < count; r++) {
-    memcpy(out + r * COLUMNS, result.data + (row + r) * result.stride + column, width * 4);
-    if (result.residual) memcpy(more + r * COLUMNS, result.residual + (row + r) * result.stride + column, width * 4);
+  for (int64_t row = rows.first; row < rows.last; row += height) {
+    float out[ROWS * COLUMNS] = {}, more[ROWS * COLUMNS] = {};
+    int32_t table[ROWS];
+    for (int64_t r = 0; r < height; r++) {
+      int64_t place = (row + r) * result.stride + column;
+      memcpy(out + r * COLUMNS, result.data + place, width * sizeof(float));
+      if (result.residual) memcpy(more + r * COLUMNS, result.residual + place, width * sizeof(float));
+      table[r] = (int32_t)(left.row(row + r) - left.data);
+    }
+    Result part = {out, COLUMNS, COLUMNS, result.bias + column, result.residual ? more : nullptr,
+                   result.activation, result.low, result.high};
+    Left part_rows = left;
+    part_rows.table = table;
+    wide_tiles(result)[height](part_rows, at, panel, part, Share(0, height), 0, first, last, {panel, panel, 0});
+    for (int64_t r = 0; r < height; r++)
+      memcpy(result.data + (row + r) * result.stride + column, out + r * COLUMNS, width * sizeof(float));
   }
-  Result part = {out, COLUMNS, COLUMNS, result.bias + column,
-                 result.residual ? more : nullptr, result.activation, result.low, result.high};
-  Left rows = left;
-  int32_t table[ROWS];
-  for (int64_t r = 0; r < count; r++) table[r] = (int32_t)(left.row(row + r) - left.data);
-  rows.table = table;
-  wide_tiles(result)[count](rows, at, panel, part, 0, 0, first, last, {panel, 0});
-  for (int64_t r = 0; r < count; r++)
-    memcpy(result.data + (row + r) * result.stride + column, out + r * COLUMNS, width * 4);
 }
 
+// Rows as tiles of the full height, and at the end some that are one lower, so that none is much lower.
+struct Heights {
+  Share full, lower;
+  int64_t height;
+  explicit Heights(Share rows) : full(rows), lower(rows.last, rows.last), height(ROWS) {
+    int64_t count = rows.last - rows.first, short_by = (ROWS - count % ROWS) % ROWS;
+    if (short_by * (ROWS - 1) <= count) {
+      full.last = lower.first = rows.last - short_by * (ROWS - 1), height = ROWS - 1;
+      return;
+    }
+    full.last = lower.first = rows.last - count % ROWS, height = count % ROWS;
+  }
+};
+
 static void pass(const Left &left, int64_t at, const float *panels, int64_t panel_size, const Result &result,
-                 Share rows, Share panels_of, bool first, bool last) {
-  int64_t count = rows.last - rows.first, tiles = parts(count, ROWS);
+                 Share rows, Share panels_of, bool first, bool last, bool is_cold) {
+  Heights heights(rows);
+  int64_t count = parts(rows.last - rows.first, ROWS), strides = most(1, panel_size / (COLUMNS * STRIDE));
+  int64_t lines = is_cold ? parts(panel_size, 16 * strides * count) : 0;
   for (int64_t panel = panels_of.first; panel < panels_of.last; panel++) {
     int64_t column = panel * COLUMNS, width = result.width - column;
-    const float *weights = panels + panel * panel_size;
-    int64_t strides = parts(panel_size, COLUMNS * STRIDE), lines = parts(panel_size, 16 * strides * tiles);
-    for (int64_t t = 0; t < tiles; t++) {
-      int64_t row = rows.first + count * t / tiles, end = rows.first + count * (t + 1) / tiles;
-      int64_t fetched = t * strides * lines * 16;
-      Ahead ahead = {weights + panel_size + fetched, fetched < panel_size ? lines : 0};
-      if (width >= COLUMNS) wide_tiles(result)[end - row](left, at, weights, result, row, column, first, last, ahead);
-      else if (width == LANES) narrow_tiles(result)[end - row](left, at, weights, result, row, column, first, last, ahead);
-      else edge(left, at, weights, result, row, end - row, column, first, last);
+    const float *weights = panels + panel * panel_size, *next = weights + panel_size;
+    Ahead ahead = {next, next + (is_cold ? panel_size : 0), lines};
+    for (auto [share, height] : {std::pair(heights.full, (int64_t)ROWS), std::pair(heights.lower, heights.height)}) {
+      if (share.first == share.last) continue;
+      if (width >= COLUMNS) wide_tiles(result)[height](left, at, weights, result, share, column, first, last, ahead);
+      else if (width == LANES) narrow_tiles(result)[height](left, at, weights, result, share, column, first, last, ahead);
+      else edge(left, at, weights, result, share, height, column, first, last);
+      ahead.end = ahead.at;
     }
   }
 }
 
-// The result's rows and panels that fall to one thread. The right factor is packed by `pack` in the module beside this.
+// The result's rows and panels that fall to one thread. The right factor is packed in passes, panels and rows.
 static void product(const Left &left, const float *right, const Result &result, Share rows, Share panels) {
   int64_t all_panels = parts(result.width, COLUMNS), depth = left.runs * left.length;
   bool whole = depth <= DEEPEST;
@@ -156,7 +177,8 @@ static void product(const Left &left, const float *right, const Result &result, 
       if (!whole) part.runs = 1, part.length = length;
       int64_t size = part.runs * length * COLUMNS;
       const float *begin_panels = right + (whole ? 0 : (run * left.length + begin) * all_panels * COLUMNS);
-      pass(part, run * left.apart + begin, begin_panels, size, result, block_rows, panels, p == 0, p == passes - 1);
+      pass(part, run * left.apart + begin, begin_panels, size, result, block_rows, panels, p == 0, p == passes - 1,
+           row == rows.first);
     }
   }
 }

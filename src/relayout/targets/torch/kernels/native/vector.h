@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 constexpr int LANES = 8, ROWS = 6;  // twelve sums and what feeds them fill sixteen registers
