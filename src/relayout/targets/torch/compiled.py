@@ -28,11 +28,7 @@ def loaded(source: Source, device: str) -> Model:
     """The model of a written module, with its weights, on a device."""
     if device.startswith("cuda") and not torch.cuda.is_available():
         raise RuntimeError("there is no CUDA device here")
-    # Arrays that are mapped from a file cannot be written to, which torch has no word for.
-    weights = {
-        name: as_tensor(array if array.flags.writeable else array.copy(), "cpu")
-        for name, array in source.arrays().items()
-    }
+    weights = {name: as_tensor(array, "cpu") for name, array in source.arrays().items()}
     model: Model = module_of(source.text).load(weights, device)
     return model
 

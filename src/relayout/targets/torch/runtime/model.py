@@ -63,7 +63,8 @@ def as_tensor(value: Any, device: Any) -> Any:
     if name == "bfloat16" or name.startswith("float8"):
         words = torch.as_tensor(value.view(f"uint{8 * value.itemsize}"))
         return words.view(getattr(torch, name)).to(device)
-    return torch.as_tensor(value).to(device)
+    is_fixed = not getattr(getattr(value, "flags", None), "writeable", True)
+    return torch.as_tensor(value.copy() if is_fixed else value).to(device)
 
 
 def as_array(value: Any, dtype: str) -> Any:
