@@ -117,6 +117,13 @@ def pointwise_runs(steps: Sequence[Step]) -> list[tuple[Step, ...]]:
     return runs
 
 
+def is_pool(step: Step) -> bool:
+    """Whether a step is a pool over few elements, which Inductor unrolls."""
+    (node, *more) = step.nodes
+    is_alone = not more and step.realisation is EAGER
+    return is_alone and is_op(node, "MaxPool") and known_shape(node.outputs[0]) is not None
+
+
 def _is_pointwise(step: Step) -> bool:
     if step.realisation is not EAGER or len(step.nodes) != 1:
         return False

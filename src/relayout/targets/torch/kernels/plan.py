@@ -19,6 +19,7 @@ from relayout.targets.torch.kernels.inductor import (
     EagerRun,
     KernelRun,
     borders_of,
+    is_pool,
     pointwise_runs,
 )
 from relayout.targets.torch.kernels.library import (
@@ -183,10 +184,10 @@ def _cuda_candidates_in_parts(group: Fused, window: Sliding) -> list[Candidate]:
 
 
 def _with_kernels(steps: Sequence[Step], bench: Bench, choices: list[Choice]) -> tuple[Step, ...]:
-    """Pointwise nodes that follow each other as one kernel, where that is faster."""
+    """Pointwise nodes that follow each other, and pools, as one kernel where that is faster."""
     whole: list[Step] = []
     for run in pointwise_runs(steps):
-        if len(run) == 1:
+        if len(run) == 1 and not is_pool(run[0]):
             whole += run
             continue
         nodes = tuple(node for step in run for node in step.nodes)

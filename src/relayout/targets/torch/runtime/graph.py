@@ -38,8 +38,13 @@ class Replayed:
 
 
 def captured_graph(run: Callable[[], Any]) -> tuple[Any, Any]:
-    """A CUDA graph of what a function does, and the results it writes."""
-    with torch.backends.cudnn.flags(enabled=True, benchmark=True):
+    """A CUDA graph of what a function does, and the results it writes.
+
+    cuDNN tries its kernels while the function is run for the first time.
+    """
+    before = torch.backends.cudnn.benchmark
+    torch.backends.cudnn.benchmark = True
+    try:
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
@@ -50,4 +55,6 @@ def captured_graph(run: Callable[[], Any]) -> tuple[Any, Any]:
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
             results = run()
+    finally:
+        torch.backends.cudnn.benchmark = before
     return graph, results
