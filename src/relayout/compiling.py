@@ -101,8 +101,10 @@ def _fix_defaults(graph: ir.Graph) -> None:
 def _editable(loaded: LoadedModel) -> LoadedModel:
     """The model in an opset that can be worked on: onnx converts what is older."""
     version = version_of({entry.domain: entry.version for entry in loaded.source.opset_import}, "")
-    if loaded.frozen is None or not 0 < version < OLDEST_OPSET:
+    if loaded.frozen is None:
         return loaded
+    if not 0 < version < OLDEST_OPSET:
+        raise RelayoutError(f"the model cannot be compiled: {loaded.frozen}")
     raised = load(raise_opset(loaded.source, OLDEST_OPSET))
     raised.path = loaded.path
     return raised

@@ -151,7 +151,7 @@ def transformer() -> Made:
     scores = net.add("MatMul", q, net.add("Transpose", k, perm=[0, 1, 3, 2]))
     scores = net.add("Div", scores, net.constant(np.float32(2)))
     seen = net.add("Cast", net.add("Unsqueeze", mask, net.ints(1, 2)), to=TensorProto.BOOL)
-    scores = net.add("Where", seen, scores, net.constant(np.float32(-1e4)))
+    scores = net.add("Where", seen, scores, net.constant(np.finfo(np.float32).min))
     y = net.add("MatMul", net.add("Softmax", scores, axis=-1), v)
     y = net.add("Reshape", net.add("Transpose", y, perm=[0, 2, 1, 3]), shape)
     y = net.add("Add", x, y)

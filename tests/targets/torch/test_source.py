@@ -127,6 +127,23 @@ def test_weights_among_the_inputs_are_constants_unless_they_may_be_overridden() 
     assert free(x=zeros, b=ones)["y"].tolist() == [[1, 1, 1, 1]]
 
 
+@pytest.mark.parametrize("dtype", [None, "float16", "bfloat16"])
+def test_the_least_number_stays_finite_in_reduced_types(dtype: str | None) -> None:
+    """Exporters mask with it: what is not masked is 0 times it."""
+    interface = "(float[N,4] x) => (float[N,4] y) <float[4] m = {0, 0, 1, 1}>"
+    body = """{
+      least = Constant <value_float = -3.4028235e38> ()
+      every = Constant <value_floats = [-3.4028235e38, 1.0, -3.4028235e38, 1.0]> ()
+      a = Mul(m, every)
+      b = Mul(x, least)
+      c = Clip(b, least)
+      d = Add(a, c)
+      y = Softmax(d)
+    }"""
+    result = relayout.compile(parsed(body, interface), dtype=dtype)(np.zeros((1, 4), np.float32))
+    assert np.isfinite(result["y"]).all()
+
+
 def test_other_targets_devices_and_types_are_refused() -> None:
     model = parsed("{ y = Relu(x) }")
     with pytest.raises(RelayoutError, match="cannot compile for 'tvm'"):

@@ -113,7 +113,9 @@ class Call:
             return self.tensor(index)
         if array.ndim and (others_rank is None or array.ndim > others_rank):
             return self.tensor(index)
-        return literal(shortest(array.reshape(-1)[0]))
+        dtype = self.dtype(index) or ir.DataType.UNDEFINED
+        fitting = self.scope.draft.precision.fitted(array, dtype)
+        return literal(shortest(fitting.reshape(-1)[0]))
 
     def rank(self, index: int) -> int | None:
         return self.view.rank(index)
@@ -148,7 +150,12 @@ class Call:
     def real(self, name: str, default: float) -> float:
         """A number with the digits that tell it from others of its type, and no more."""
         attribute = self.view.node.attributes.get(name)
-        return default if attribute is None else float(str(np.float32(attribute.as_float())))
+        return default if attribute is None else self.fitted(attribute.as_float())
+
+    def fitted(self, value: float) -> float:
+        """A number of type float32 that the type computed in can hold."""
+        array = self.scope.draft.precision.fitted(np.array([value], "f4"), ir.DataType.FLOAT)
+        return float(shortest(array[0]))
 
     def string(self, name: str, default: str) -> str:
         return self.view.string(name, default)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import onnx_ir as ir
 
 from relayout.errors import RelayoutError
+from relayout.layout.transport import Array
 
 NAMES = {
     ir.DataType.FLOAT: "float32",
@@ -49,6 +51,9 @@ FLOATS = frozenset(
 REDUCED = {"float16": ir.DataType.FLOAT16, "bfloat16": ir.DataType.BFLOAT16}
 """What a model of float32 may be run in instead."""
 
+LARGEST = {ir.DataType.FLOAT16: 65504.0, ir.DataType.BFLOAT16: 3.3895313892515355e38}
+"""The largest numbers of these types."""
+
 
 @dataclass(frozen=True, slots=True)
 class Precision:
@@ -59,6 +64,17 @@ class Precision:
     def of(self, dtype: ir.DataType) -> ir.DataType:
         """The type that stands for one of the model."""
         return self.reduced if dtype == ir.DataType.FLOAT else HELD.get(dtype, dtype)
+
+    def fitted(self, array: Array, dtype: ir.DataType) -> Array:
+        """Numbers that the type which stands for theirs can hold.
+
+        Exporters write the least float32 for "never": as an infinity it would make 0 times it nan.
+        """
+        if dtype != ir.DataType.FLOAT or self.reduced == dtype:
+            return array
+        limit = LARGEST[self.reduced]
+        fitting = np.clip(array, -limit, limit)
+        return np.where(np.isfinite(array), fitting, array).astype(array.dtype)
 
     def name(self, dtype: ir.DataType) -> str:
         """Torch's name of the type that stands for one of the model."""

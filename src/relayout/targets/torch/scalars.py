@@ -9,6 +9,8 @@ from typing import Any, TypeAlias
 
 import onnx_ir as ir
 
+HUGE = 1e30
+
 Number: TypeAlias = int | float | bool
 
 
@@ -34,9 +36,13 @@ def literal(value: Number) -> str:
 
 
 def shortest(element: Any) -> Number:
-    """An element of an array with the digits that tell it from others of its type."""
+    """An element of an array with the digits that tell it from others of its type.
+
+    Huge ones keep all digits: rounded up, the largest number of a type would be beyond it.
+    """
     value: Number = element.item()
-    return float(str(element)) if isinstance(value, float) else value
+    is_short = isinstance(value, float) and abs(value) < HUGE
+    return float(str(element)) if is_short else value
 
 
 def known(value: Number) -> Scalar:
@@ -67,7 +73,7 @@ class Host:
 
 def host_of(array: Any, dtype: ir.DataType) -> Host:
     """A known array of rank 0 or 1."""
-    return Host(tuple(known(item) for item in array.reshape(-1).tolist()), array.ndim, dtype)
+    return Host(tuple(known(shortest(item)) for item in array.reshape(-1)), array.ndim, dtype)
 
 
 def bracketed(item: Scalar) -> str:

@@ -68,7 +68,8 @@ class Scope:
             return None
         if len(tensor.shape) > 1 or tensor.size > MOST_NUMBERS:
             return None
-        return host_of(tensor.numpy(), tensor.dtype)
+        fitting = self.draft.precision.fitted(tensor.numpy(), tensor.dtype)
+        return host_of(fitting, tensor.dtype)
 
     def list_text(self, value: ir.Value) -> str:
         """The value as a Python number or list of numbers, read from the tensor if need be."""

@@ -44,7 +44,8 @@ def stored(tensor: ir.TensorProtocol, precision: Precision) -> Array:
     if precision.of(tensor.dtype) not in NAMES:
         raise RelayoutError(f"torch has no element type {tensor.dtype.name}")
     wanted = precision.of(tensor.dtype).numpy()
-    array: Array = np.require(tensor.numpy().astype(wanted, copy=False), requirements="C")
+    fitting = precision.fitted(tensor.numpy(), tensor.dtype)
+    array: Array = np.require(fitting.astype(wanted, copy=False), requirements="C")
     return array
 
 

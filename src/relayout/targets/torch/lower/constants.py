@@ -25,6 +25,7 @@ def constant_of_shape(call: Call) -> str:
     tensor = None if attribute is None else attribute.as_tensor()
     dtype = ir.DataType.FLOAT if tensor is None else tensor.dtype
     value = 0.0 if tensor is None else tensor.numpy().reshape(-1)[0].item()
+    value = call.fitted(value) if dtype == ir.DataType.FLOAT else value
     shape = call.list_text(0)
     return f"torch.full({shape}, {literal(value)}, dtype={call.torch_dtype(dtype)}, {ON_DEVICE})"
 
