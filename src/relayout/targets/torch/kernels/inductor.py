@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import onnx_ir as ir
 
 from relayout.graph.read import constant_of, is_op
-from relayout.targets.torch.draft import WEIGHTS
+from relayout.targets.torch.draft import WEIGHTS, Draft
 from relayout.targets.torch.kernels.fused import Fused
 from relayout.targets.torch.kernels.library import channels_last, conv_text
 from relayout.targets.torch.kernels.window import Sliding, known_shape
@@ -46,12 +46,21 @@ class ConvKernel:
             operands.append("residual")
             given.append(channels_last(group.residual, scope))
             total += " + residual"
-        function = scope.draft.names.fresh("finish")
-        scope.draft.functions.append(
-            f"def {function}({', '.join(operands)}):\n    return {_activated(total, group)}"
-        )
-        kernel = scope.draft.prepare("kernel", f"{scope.draft.helper(Kernel)}({function})")
+        rest = f"({', '.join(operands)}):\n    return {_activated(total, group)}"
+        kernel = _kernel_for("finish", rest, scope.draft)
         scope.bind(group.output, f"{kernel}({', '.join(given)})")
+
+
+def _kernel_for(hint: str, rest: str, draft: Draft) -> str:
+    """The kernel of a function, given by its parameters and body; the same one is made once."""
+    known = [text for text in draft.functions if text.endswith(rest) and text.startswith("def ")]
+    if known:
+        name = known[0].removeprefix("def ").removesuffix(rest)
+        made = f"{draft.helper(Kernel)}({name})"
+        return next(f"{WEIGHTS}.{own}" for own, text in draft.prepared if text == made)
+    name = draft.names.fresh(hint)
+    draft.functions.append(f"def {name}{rest}")
+    return draft.prepare("kernel", f"{draft.helper(Kernel)}({name})")
 
 
 def _activated(total: str, group: Fused) -> str:
@@ -75,7 +84,6 @@ class KernelRun:
 
     def write(self, nodes: tuple[ir.Node, ...], scope: Scope) -> None:
         draft = scope.draft
-        function = draft.names.fresh("group")
         inside = Scope(draft, scope.opsets)
         parameters = []
         for value in self.operands:
@@ -87,8 +95,7 @@ class KernelRun:
         weights = list(dict.fromkeys(re.findall(rf"\b{WEIGHTS}\.(\w+)", body)))
         body = re.sub(rf"\b{WEIGHTS}\.(\w+)", r"own_\1", body)
         heads = ", ".join((*parameters, *(f"own_{name}" for name in weights)))
-        draft.functions.append(f"def {function}({heads}):\n{body}")
-        kernel = draft.prepare("kernel", f"{draft.helper(Kernel)}({function})")
+        kernel = _kernel_for("group", f"({heads}):\n{body}", draft)
         given = [scope.tensor(value) for value in self.operands]
         given += [f"{WEIGHTS}.{name}" for name in weights]
         results = scope.let("results", f"{kernel}({', '.join(given)})")

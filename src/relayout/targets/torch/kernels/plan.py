@@ -175,12 +175,11 @@ def cuda_candidates(group: Fused, window: Sliding) -> list[Candidate]:
 
 def _cuda_candidates_in_parts(group: Fused, window: Sliding) -> list[Candidate]:
     """Where no kernel does all: a product or a convolution, and the rest behind it."""
-    found: list[Candidate] = []
+    plain = PlainConv(group, window)
     if window.is_pointwise and group.bias is not None:
-        found.append(GemmConv(group, window))
-    if not (group.activation.is_none and group.bias is None and group.residual is None):
-        found.append(ConvKernel(group, window))
-    return [*found, PlainConv(group, window)]
+        return [GemmConv(group, window), plain]
+    is_bare = group.activation.is_none and group.bias is None and group.residual is None
+    return [plain] if is_bare else [ConvKernel(group, window)]
 
 
 def _with_kernels(steps: Sequence[Step], bench: Bench, choices: list[Choice]) -> tuple[Step, ...]:
