@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch")
 from relayout.compiling import program_of  # noqa: E402 - torch may be missing
 from relayout.targets.torch.compiled import loaded  # noqa: E402
 from relayout.targets.torch.dtypes import precision_of  # noqa: E402
-from relayout.targets.torch.kernels import library, plan  # noqa: E402
+from relayout.targets.torch.kernels import library, native_bands, plan  # noqa: E402
 from relayout.targets.torch.kernels.fused import Fused, fused_groups  # noqa: E402
 from relayout.targets.torch.kernels.inductor import (  # noqa: E402
     KernelRun,
@@ -82,6 +82,18 @@ def test_native_program_gives_the_same_numbers(name: str, winograd: bool) -> Non
     text = assert_same(model, native(program, winograd))
     assert "NativeProgram(NATIVE_SOURCE" in text
     assert ("('winograd', " in text) == (winograd and name == "residual")
+
+
+def test_bands_of_rows_give_the_same_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not plan.can_build():
+        pytest.skip("there is no C++ compiler")
+    model = small_model("inverted", batch=1)
+    program, _ = tuned(program_of(model))
+    whole = write_source(native(program, winograd=True)).text
+    monkeypatch.setattr(native_bands, "LARGE", 0)
+    monkeypatch.setattr(native_bands, "BAND", 8000)
+    text = assert_same(model, native(program, winograd=True))
+    assert text.count("'kind': 2") > 2 * whole.count("'kind': 2")
 
 
 def native(program: Program, winograd: bool) -> Program:

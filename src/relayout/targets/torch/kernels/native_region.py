@@ -14,6 +14,7 @@ import onnx_ir as ir
 
 from relayout.targets.torch.draft import WEIGHTS, Draft
 from relayout.targets.torch.kernels.fused import Fused
+from relayout.targets.torch.kernels.native_bands import banded
 from relayout.targets.torch.kernels.native_build import Builder, Stored
 from relayout.targets.torch.kernels.native_steps import (
     Kind,
@@ -60,7 +61,7 @@ def native_of(builder: Builder, results: Sequence[ir.Value]) -> Native | None:
     if orders is None or any(each.buffer.operand is not None for each in stored):
         return None
     buffers = [each.buffer for each in stored]
-    steps = joined(builder.steps, buffers)
+    steps = banded(joined(builder.steps, buffers), buffers)
     places, arena = placed(steps, buffers)
     shapes = [_shape(value, each) for value, each in zip(results, stored, strict=True)]
     return Native(

@@ -67,6 +67,8 @@ class NativeStep:
     pads: tuple[int, int] = (0, 0)
     activation: Activation = field(default_factory=Activation)
     epsilon: float | None = None
+    rows: tuple[int, int] | None = None
+    """The rows of the result that it computes, if not all."""
 
     @property
     def buffers(self) -> list[Buffer]:
@@ -167,13 +169,21 @@ def _gap(held: list[tuple[int, int]], size: int, front: int) -> int:
 
 def entry_of(step: NativeStep, places: dict[Buffer, int]) -> dict[str, Any]:
     """A step as the module has it."""
+    batch, height, width, depth = step.source.image
+    first, last = step.rows or (0, step.result.image[1])
+    pad_top, source_row = step.pads[0], 0
+    if step.rows is not None and step.kind == Kind.DEPTHWISE:
+        pad_top -= first * step.strides[0]
+    elif step.rows is not None:
+        height, source_row = last - first, first
 
-    def place(buffer: Buffer | None) -> int | str | None:
+    def place(buffer: Buffer | None, row: int) -> int | str | None:
         if buffer is None:
             return None
-        return places[buffer] if buffer.operand is None else f"input {buffer.operand}"
+        if buffer.operand is not None:
+            return f"input {buffer.operand}"
+        return places[buffer] + row * buffer.image[2] * buffer.image[3]
 
-    batch, height, width, depth = step.source.image
     activation = step.activation
     is_row_wise = step.kind == Kind.CONVOLUTION and (step.kernel, step.strides) != ((1, 1), (1, 1))
     return {
@@ -182,14 +192,14 @@ def entry_of(step: NativeStep, places: dict[Buffer, int]) -> dict[str, Any]:
         "height": height,
         "width": width,
         "depth": depth,
-        "out_height": step.result.image[1],
+        "out_height": last - first,
         "out_width": step.result.image[2],
         "out_depth": step.result.image[3],
         "kernel_height": step.kernel[0],
         "kernel_width": step.kernel[1],
         "stride_down": step.strides[0],
         "stride": step.strides[1],
-        "pad_top": step.pads[0],
+        "pad_top": pad_top,
         "pad_left": step.pads[1],
         "band": step.tiles,
         "activation": int(activation.gelu),
@@ -198,8 +208,8 @@ def entry_of(step: NativeStep, places: dict[Buffer, int]) -> dict[str, Any]:
         "weight": step.weight,
         "bias": step.bias,
         "table": is_row_wise,
-        "input": place(step.source),
-        "residual": place(step.residual),
-        "output": place(step.result),
+        "input": place(step.source, source_row),
+        "residual": place(step.residual, first),
+        "output": place(step.result, first),
         "scratch": 0 if step.kind == Kind.WINOGRAD else None,
     }
