@@ -74,10 +74,9 @@ def allowed(row: dict[str, Any]) -> float:
 
     In a quantised model a sum that is rounded otherwise may move a number by a whole step.
     """
-    if is_quantised(row):
-        return QUANTISED
     noise = max((value for value in row.get("noise") or () if value is not None), default=0.0)
-    return max(TOLERANCES["float16" if row["precision"] == "float16" else "float32"], noise)
+    usual = TOLERANCES["float16" if row["precision"] == "float16" else "float32"]
+    return max(QUANTISED if is_quantised(row) else usual, noise)
 
 
 def judge(entry: Entry, *, tune: bool) -> Row:
