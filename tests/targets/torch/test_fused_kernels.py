@@ -153,6 +153,31 @@ def test_forms_for_cuda_are_written_right(
         assert "torch.cudnn_convolution_add_relu(" in text
 
 
+ODD = """
+<ir_version: 10, opset_import: ["" : 20]>
+g (float[2,4,6,6] x, float[2,3] z) => (float[2,5,6,6] y, float[2,4] q)
+<float[5,4,1,1] w = {1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20}, float low = {-0.5},
+ float[3,4] m = {1,2,3,4,5,6,7,8,9,10,11,12}, float[1] b = {3}>
+{ c = Conv(x, w)
+  y = Clip(c, low)
+  p = MatMul(z, m)
+  q = Add(p, b) }
+"""
+
+
+def test_one_bound_and_a_bias_for_all_columns() -> None:
+    """What looks like a group of the libraries, but is not quite one."""
+    model = onnx.parser.parse_model(ODD)
+    source = np.random.default_rng(3)
+    feeds = {
+        "x": source.standard_normal((2, 4, 6, 6), np.float32),
+        "z": source.standard_normal((2, 3), np.float32),
+    }
+    outputs = loaded(write_source(tuned(program_of(model))[0]), "cpu")(feeds)
+    for wanted, (name, got) in zip(law.run(model, feeds, "ort"), outputs.items(), strict=True):
+        law.compare(name, wanted, got, TOLERANCE)
+
+
 POINTWISE = """
 <ir_version: 10, opset_import: ["" : 20]>
 g (float[2,8,5,5] x, float[2,8,5,5] z) => (float[2,8,5,5] y)

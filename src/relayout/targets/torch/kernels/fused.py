@@ -26,6 +26,11 @@ class Activation:
         return not self.gelu and (self.low, self.high) == UNBOUNDED
 
     @property
+    def is_bounded(self) -> bool:
+        """Whether it has two bounds."""
+        return math.isfinite(self.low) and math.isfinite(self.high)
+
+    @property
     def is_relu(self) -> bool:
         return not self.gelu and (self.low, self.high) == (0.0, math.inf)
 
@@ -85,7 +90,7 @@ def _group_at(node: ir.Node, taken: set[ir.Node]) -> Fused | None:
     total = _only_reader(value, taken)
     if node.op_type == "MatMul" and total is not None and is_op(total, "Add"):
         bias = _other(total, value)
-        if constant_of(bias) is not None and len(shape_of(bias) or ()) == 1:
+        if constant_of(bias) is not None and shape_of(bias) == (shape_of(weight) or ())[1:]:
             nodes, value = [*nodes, total], total.outputs[0]
             total = _only_reader(value, taken)
         else:

@@ -15,6 +15,7 @@ from relayout.targets.torch.kernels.library import channels_last, conv_text
 from relayout.targets.torch.kernels.window import Sliding, known_shape
 from relayout.targets.torch.program import EAGER, Step
 from relayout.targets.torch.runtime.kernel import Kernel
+from relayout.targets.torch.scalars import literal
 from relayout.targets.torch.scope import Scope
 from relayout.targets.torch.statements import indented
 
@@ -71,7 +72,7 @@ def _activated(total: str, group: Fused) -> str:
         return total
     if activation.is_relu:
         return f"F.relu({total})"
-    return f"F.hardtanh({total}, {activation.low!r}, {activation.high!r})"
+    return f"F.hardtanh({total}, {literal(activation.low)}, {literal(activation.high)})"
 
 
 @dataclass(frozen=True, slots=True)

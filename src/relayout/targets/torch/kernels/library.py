@@ -11,6 +11,7 @@ from relayout.graph.read import constant_of, is_op
 from relayout.targets.torch.kernels.fused import Fused
 from relayout.targets.torch.kernels.window import Sliding
 from relayout.targets.torch.runtime.pointwise import pointwise
+from relayout.targets.torch.scalars import literal
 from relayout.targets.torch.scope import Scope
 
 CHANNELS_LAST = "memory_format=torch.channels_last"
@@ -61,7 +62,7 @@ def finish(group: Fused, text: str, scope: Scope) -> None:
     elif activation.is_relu:
         text = f"F.relu_({text})"
     elif not activation.is_none:
-        text = f"F.hardtanh_({text}, {activation.low!r}, {activation.high!r})"
+        text = f"F.hardtanh_({text}, {literal(activation.low)}, {literal(activation.high)})"
     scope.bind(group.output, text)
 
 

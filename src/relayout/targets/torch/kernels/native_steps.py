@@ -176,15 +176,6 @@ def entry_of(step: NativeStep, places: dict[Buffer, int]) -> dict[str, Any]:
         pad_top -= first * step.strides[0]
     elif step.rows is not None:
         height, source_row = last - first, first
-
-    def place(buffer: Buffer | None, row: int) -> int | str | None:
-        if buffer is None:
-            return None
-        if buffer.operand is not None:
-            return f"input {buffer.operand}"
-        return places[buffer] + row * buffer.image[2] * buffer.image[3]
-
-    activation = step.activation
     is_row_wise = step.kind == Kind.CONVOLUTION and (step.kernel, step.strides) != ((1, 1), (1, 1))
     return {
         "kind": int(step.kind),
@@ -201,15 +192,30 @@ def entry_of(step: NativeStep, places: dict[Buffer, int]) -> dict[str, Any]:
         "stride": step.strides[1],
         "pad_top": pad_top,
         "pad_left": step.pads[1],
-        "band": step.tiles,
-        "activation": int(activation.gelu),
-        "low": activation.low if step.epsilon is None else step.epsilon,
-        "high": activation.high,
-        "weight": step.weight,
-        "bias": step.bias,
+        **_finish_of(step),
         "table": is_row_wise,
-        "input": place(step.source, source_row),
-        "residual": place(step.residual, first),
-        "output": place(step.result, first),
+        "input": _place(step.source, source_row, places),
+        "residual": _place(step.residual, first, places),
+        "output": _place(step.result, first, places),
         "scratch": 0 if step.kind == Kind.WINOGRAD else None,
     }
+
+
+def _finish_of(step: NativeStep) -> dict[str, Any]:
+    return {
+        "band": step.tiles,
+        "activation": int(step.activation.gelu),
+        "low": step.activation.low if step.epsilon is None else step.epsilon,
+        "high": step.activation.high,
+        "weight": step.weight,
+        "bias": step.bias,
+    }
+
+
+def _place(buffer: Buffer | None, row: int, places: dict[Buffer, int]) -> int | str | None:
+    """Where a row of a buffer begins: in the arena, or in an operand of the program."""
+    if buffer is None:
+        return None
+    if buffer.operand is not None:
+        return f"input {buffer.operand}"
+    return places[buffer] + row * buffer.image[2] * buffer.image[3]

@@ -155,7 +155,10 @@ def _candidates(
         return []
     if device.startswith("cuda"):
         return cuda_candidates(group, window)
-    if precision.reduced != ir.DataType.FLOAT or not torch.backends.mkldnn.is_available():
+    activation = group.activation
+    has_kernel = activation.is_none or activation.is_relu or activation.is_bounded
+    is_there = torch.backends.mkldnn.is_available() and precision.reduced == ir.DataType.FLOAT
+    if not (has_kernel and is_there):
         return [PlainConv(group, window)]
     return [OneDnnConv(group, window), PlainConv(group, window)]
 
