@@ -167,6 +167,7 @@ class NativeProgram:
         fields += [(name, ctypes.c_void_p) for name in pointers.split()]
         kind: Any = type("Step", (ctypes.Structure,), {"_fields_": fields})
         self.steps = (kind * len(steps))()
+        self.count = ctypes.c_int64(len(steps))
         self.patches: list[tuple[int, str, int]] = []
         for index, step in enumerate(steps):
             for name in (*names.split(), "low", "high"):
@@ -186,21 +187,18 @@ class NativeProgram:
             setattr(self.steps[index], name, self.arena.data_ptr() + 4 * place)
 
     def __call__(self, w: Any, *operands: Any) -> Any:
-        import ctypes
-
         if self.library is None:
             return self.fallback(w, *operands)
-        formats = {"first": torch.contiguous_format, "last": torch.channels_last}
         given = [
-            x.contiguous(memory_format=formats[order] if x.dim() == 4 else torch.contiguous_format)
+            x.contiguous(memory_format=torch.channels_last)
+            if order == "last" and x.dim() == 4
+            else x.contiguous()
             for x, order in zip(operands, self.orders, strict=True)
         ]
         with self.lock:
             for index, name, operand in self.patches:
                 setattr(self.steps[index], name, given[operand].data_ptr())
-            self.library.run(
-                self.steps, ctypes.c_int64(len(self.steps)), torch.get_num_threads(), None
-            )
+            self.library.run(self.steps, self.count, torch.get_num_threads(), None)
             return tuple(self._result(*result) for result in self.results)
 
     def _result(self, place: int, shape: Sequence[int], is_image: bool) -> Any:
