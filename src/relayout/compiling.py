@@ -86,7 +86,7 @@ def program_of(
     if not overridable:
         _fix_defaults(loaded.ir.graph)
     with paused_collector():
-        learn_shapes(loaded.ir, ONNX)
+        learn_shapes(loaded.ir)
         local_rules(ONNX).run(loaded.ir)
     name = "model" if loaded.path is None else loaded.path.name
     return Program(loaded.ir, eager_steps(loaded.ir), name, device, precision)
