@@ -74,7 +74,8 @@ class Result:
             self.after.transposes > self.before.transposes
             or self.after.bytes_moved > self.before.bytes_moved
         )
-        return grew and self.lacking[1] == self.lacking[0]
+        # Transposes at a free border are taken into the interface.
+        return grew and self.lacking[1] == self.lacking[0] and not self.choose.terms.frees
 
     @property
     def accepted(self) -> bool:
@@ -191,11 +192,7 @@ def optimize(
         given.notices[:] = result.loaded.notices
         result = replace(result, loaded=given)
     path = None if output is None else Path(output)
-    if not (free_inputs or free_outputs):
-        return _delivered(result, path, inputs if verify else None, stage)
-    if verify:
-        result = _delivered(result, None, inputs, stage)
-    return _delivered(_freed(result), path, None, stage) if result.accepted else result
+    return _handed_over(result, path, inputs if verify else None, stage)
 
 
 def inspect(source: ModelSource, *, dims: Mapping[str, int] | None = None) -> ModelRecord:
@@ -314,7 +311,9 @@ def _best(opened: Callable[[], LoadedModel], terms: Terms, strategy: Strategy) -
         f"{result.after.bytes_moved} bytes, of one of them more than given; "
         f"so the fewest {other.objective.noun} were chosen"
     )
-    return replace(fallback, changed=fallback.changed and not fallback.trades)
+    if fallback.trades:
+        return replace(fallback, changed=False, after=fallback.before)
+    return fallback
 
 
 def _better_by_factors(
@@ -354,6 +353,17 @@ def _improved(loaded: LoadedModel, choose: ChooseLayouts, *, by_factors: bool = 
         lacking=(lacking, still if changed else lacking),
         by_factors=by_factors,
     )
+
+
+def _handed_over(
+    result: Result, output: Path | None, inputs: NumericOptions | None, stage: Stage
+) -> Result:
+    """Deliver a model; one whose interface may change is verified before that happens."""
+    if not result.choose.terms.frees:
+        return _delivered(result, output, inputs, stage)
+    if inputs is not None:
+        result = _delivered(result, None, inputs, stage)
+    return _delivered(_freed(result), output, None, stage) if result.accepted else result
 
 
 def _freed(result: Result) -> Result:

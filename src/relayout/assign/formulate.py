@@ -67,6 +67,11 @@ class Terms:
     free_inputs: bool = False
     free_outputs: bool = False
 
+    @property
+    def frees(self) -> bool:
+        """Whether anything of the interface may change."""
+        return self.free_inputs or self.free_outputs
+
     def of(self, part: Part) -> Terms:
         """The terms of a part: only the borders of the main graph are the model's."""
         if part.is_main:
