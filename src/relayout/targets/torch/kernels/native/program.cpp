@@ -1,6 +1,8 @@
 // A program: steps in order, each in phases, each phase in units that threads take as they come free.
 #include <time.h>
 
+#include <chrono>
+
 #include "channels.h"
 #include "winograd.h"
 
@@ -44,12 +46,18 @@ static void perform(const Step &s, int64_t phase, int64_t unit, int64_t of, int 
   }
 }
 
-// One phase of one step. A thread that comes late finds its units taken and goes on to the next.
+struct alignas(64) Counter {
+  std::atomic<int64_t> value{0};
+};
+
+// One phase of one step. Each thread begins with units of its own, which follow what it did before and lie in its
+// cache, and then helps the others. One that comes late finds its units taken and goes on to the next phase.
 struct Phase {
   const Step *step;
   int64_t index, units;
-  std::atomic<int64_t> next{0}, done{0};
-  Phase(const Step *step, int64_t index, int64_t units) : step(step), index(index), units(units) {}
+  std::vector<Counter> next;
+  Counter done;
+  Phase(const Step *step, int64_t index, int64_t units, int team) : step(step), index(index), units(units), next(team) {}
 };
 
 struct Run {
@@ -59,28 +67,32 @@ struct Run {
   Run(const Step *steps, int64_t count, int team) : team(team) {
     for (int64_t i = 0; i < count; i++)
       for (int64_t p = 0; p < phases(steps[i]); p++)
-        phases_.push_back(std::make_unique<Phase>(steps + i, p, units(steps[i], p, team)));
+        phases_.push_back(std::make_unique<Phase>(steps + i, p, units(steps[i], p, team), team));
   }
 
-  void take_part(double *seconds) {
+  void take_part(int thread, double *seconds) {
     const Step *first = phases_.empty() ? nullptr : phases_[0]->step;
     for (auto &phase : phases_) {
       double since = seconds ? now() : 0;
-      take_units(*phase);
+      take_units(*phase, thread);
       wait(*phase);
       if (seconds) seconds[phase->step - first] += now() - since;
     }
   }
 
-  void take_units(Phase &phase) {
-    for (int64_t unit; (unit = phase.next.fetch_add(1)) < phase.units;) {
-      perform(*phase.step, phase.index, unit, phase.units, team);
-      phase.done.fetch_add(1, std::memory_order_release);
+  void take_units(Phase &phase, int thread) {
+    for (int other = 0; other < team; other++) {
+      int owner = (thread + other) % team;
+      Share own(phase.units, owner, team);
+      for (int64_t unit; (unit = own.first + phase.next[owner].value.fetch_add(1)) < own.last;) {
+        perform(*phase.step, phase.index, unit, phase.units, team);
+        phase.done.value.fetch_add(1, std::memory_order_release);
+      }
     }
   }
 
   static void wait(const Phase &phase) {
-    for (int turns = 0; phase.done.load(std::memory_order_acquire) < phase.units; turns++)
+    for (int turns = 0; phase.done.value.load(std::memory_order_acquire) < phase.units; turns++)
       if (turns > 2000) std::this_thread::yield();
   }
 
@@ -103,7 +115,7 @@ class Team {
       run_ = run, number_++;
     }
     if (threads > 1) called_.notify_all();
-    run->take_part(seconds);
+    run->take_part(0, seconds);
   }
 
  private:
@@ -114,19 +126,22 @@ class Team {
   void work(int index) {
     for (uint64_t seen = 0;;) {
       std::shared_ptr<Run> run;
+      // Who calls again at once finds the team awake.
+      auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(1);
+      while (number_.load() == seen && std::chrono::steady_clock::now() < until) continue;
       {
         std::unique_lock<std::mutex> lock(mutex_);
         called_.wait(lock, [&] { return number_ != seen; });
         seen = number_, run = run_;
       }
-      if (index < run->team - 1) run->take_part(nullptr);
+      if (index < run->team - 1) run->take_part(index + 1, nullptr);
     }
   }
 
   std::mutex running_, mutex_;
   std::condition_variable called_;
   std::shared_ptr<Run> run_;
-  uint64_t number_ = 0;
+  std::atomic<uint64_t> number_{0};
   int hired_ = 0;
 };
 
