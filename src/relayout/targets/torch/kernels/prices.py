@@ -12,6 +12,10 @@ CACHE = "RELAYOUT_CACHE"
 """The environment variable that names the folder of measurements."""
 
 
+ALIKE = 1.05
+"""Times that differ by less are alike: the next measurement may order them otherwise."""
+
+
 def cache_folder() -> Path:
     if CACHE in os.environ:
         return Path(os.environ[CACHE])
@@ -38,11 +42,12 @@ class Prices:
         return cls(device, known, path)
 
     def best(self, group: str, names: tuple[str, ...]) -> str | None:
-        """The fastest of some candidates, if all of them have been measured."""
+        """The first candidate that is about as fast as any, if all of them have been measured."""
         known = self.seconds.get(group, {})
         if not names or any(name not in known for name in names):
             return None
-        return min(names, key=lambda name: known[name])
+        least = min(known[name] for name in names)
+        return next(name for name in names if known[name] <= ALIKE * least)
 
     def learn(self, group: str, name: str, seconds: float) -> None:
         self.seconds.setdefault(group, {})[name] = seconds

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -102,13 +101,16 @@ class Bench:
 
 
 def timed(runs: Sequence[Callable[[], Any]], device: str) -> list[float]:
-    """Seconds of each, taken in turns; infinite for what cannot run here."""
+    """The least seconds of each, taken in turns; infinite for what cannot run here.
+
+    Whatever else the machine does only adds to a time, and the choice is kept for long.
+    """
     ready = [_warmed(run, device) for run in runs]
     seconds: list[list[float]] = [[] for _ in runs]
     for _ in range(ROUNDS):
         for taken, run in zip(seconds, ready, strict=True):
             taken.append(float("inf") if run is None else _seconds(run, device))
-    return [statistics.median(taken) for taken in seconds]
+    return [min(taken) for taken in seconds]
 
 
 def _warmed(run: Callable[[], Any], device: str) -> Callable[[], Any] | None:
