@@ -38,6 +38,24 @@ def test_known_graphs_run_alike(row: Row, mode: str) -> None:
     assert_runs_alike(given, fused(given, mode))
 
 
+LENGTHS_OF_THE_RUN = """g (float["N",1,"M"] x) => (float["A","B"] y)
+    <int64[1] one = {1}, int64[1] start = {0}, int64[1] end = {1}, int64[2] picked = {1,0}>
+    { e = Exp(x) s = Squeeze(e, one) c = Slice(s, start, end, one) t = Gather<axis=0>(c, picked)
+      y = Neg(t) }"""
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_lengths_that_only_the_run_tells(mode: str) -> None:
+    """Squeeze, Slice with constant bounds and Gather are in a group all the same."""
+    given = parse(LENGTHS_OF_THE_RUN)
+    result = fused(given, mode)
+    (group,) = result.functions
+    assert [n.op_type for n in group.node if n.op_type != "Constant"] == [
+        *("Exp", "Squeeze", "Slice", "Gather", "Neg")
+    ]
+    assert_runs_alike(given, result)
+
+
 NETWORKS = {
     "demo": network,
     "resnet18": resnet18,
