@@ -32,3 +32,11 @@ INTEGER_ARITHMETIC = frozenset(
 
 ROUNDS_SIGNED = frozenset(("Div",))
 """Exact on integers that are not negative; otherwise runtimes round in different directions."""
+
+SHAPED_BY_VALUES = frozenset(
+    (
+        *("ConstantOfShape", "Expand", "OneHot", "Pad", "Range", "Reshape", "Resize", "Slice"),
+        *("Split", "Squeeze", "Tile", "TopK", "Unsqueeze"),
+    )
+)
+"""Operators whose operands say by their values what shape the result has."""

@@ -19,10 +19,8 @@ from relayout.layout.permutation import Permutation
 from relayout.layout.splitting import AxisMap, Groups, Sizes, merged_from, split_sizes
 from relayout.layout.transport import Refusal, Transport
 from relayout.ops.axis_maps import MAPS, axis_map
-from relayout.rewrite.links import dims_of, read_links
+from relayout.rewrite.links import RESHAPES, dims_of, read_links
 from relayout.rewrite.worklist import readers
-
-RESHAPES = ("Flatten", "Reshape", "Squeeze", "Unsqueeze")
 
 MOST_AXES = 10
 """Tensors of more axes than this are no help to anybody."""
@@ -113,18 +111,25 @@ class _Reshape:
 
 
 def _read(node: ir.Node | None, editor: Editor) -> _Reshape | None:
-    if node is None or node.graph is not editor.region.graph or not is_op(node, *RESHAPES):
+    """A Reshape, with lengths told by the Reshape it reads, if it reads one."""
+    source = node.inputs[0] if node is not None and is_op(node, *RESHAPES) else None
+    return _reading(node, _sizes(source, editor), editor)
+
+
+def _reshape_of(value: ir.Value | None, editor: Editor) -> _Reshape | None:
+    """The Reshape that makes a value, with the lengths that its own operand is known to have."""
+    node = None if value is None else value.producer()
+    source = node.inputs[0] if node is not None and is_op(node, *RESHAPES) else None
+    return _reading(node, _declared(source), editor)
+
+
+def _reading(node: ir.Node | None, given: Sizes | None, editor: Editor) -> _Reshape | None:
+    if node is None or given is None or node.graph is not editor.region.graph:
         return None
-    source = node.inputs[0]
-    given = _sizes(source, editor)
-    reading = None if given is None else read_links(editor.region.view(node), given)
-    if source is None or given is None or reading is None or constant_of(source) is not None:
+    source, reading = node.inputs[0], read_links(editor.region.view(node), given)
+    if source is None or reading is None or constant_of(source) is not None:
         return None
     return _Reshape(source, given, reading.shape)
-
-
-def _reshape_of(value: ir.Value, editor: Editor) -> _Reshape | None:
-    return _read(value.producer(), editor)
 
 
 def _reshapes_reading(value: ir.Value, editor: Editor) -> Iterator[_Reshape]:
@@ -143,8 +148,11 @@ def _map_of(node: ir.Node, editor: Editor) -> AxisMap | None:
 
 def _sizes(value: ir.Value | None, editor: Editor) -> Sizes | None:
     """The lengths of a value; behind a Reshape, by those of what it reads."""
-    if value is not None and (made := _reshape_of(value, editor)) is not None:
-        return made.sizes
+    made = _reshape_of(value, editor)
+    return _declared(value) if made is None else made.sizes
+
+
+def _declared(value: ir.Value | None) -> Sizes | None:
     shape = shape_of(value)
     return None if shape is None or 0 in shape else sizes_of(shape, "source")
 

@@ -22,7 +22,8 @@ from relayout.layout.permutation import Permutation
 from relayout.layout.views import Link, Sizes, same_elements
 from relayout.ops.views import AXES, TARGET
 
-VIEWS = ("Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze")
+RESHAPES = ("Flatten", "Reshape", "Squeeze", "Unsqueeze")
+VIEWS = (*RESHAPES, "Identity", "Transpose")
 BLOCK_MOVES = ("DepthToSpace", "SpaceToDepth")
 
 

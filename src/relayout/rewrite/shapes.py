@@ -13,16 +13,9 @@ from relayout.graph.refine import LARGEST_KEPT, is_vague
 from relayout.graph.region import subgraphs_of
 from relayout.graph.restate import inferred_shapes
 from relayout.graph.sweep import sharpen
+from relayout.ops.folding import SHAPED_BY_VALUES
 from relayout.ops.registry import RULES
 from relayout.rewrite.worklist import readers
-
-SHAPED_BY_VALUES = frozenset(
-    (
-        *("ConstantOfShape", "Expand", "OneHot", "Pad", "Range", "Reshape", "Resize", "Slice"),
-        *("Split", "Squeeze", "Tile", "TopK", "Unsqueeze"),
-    )
-)
-"""Operators whose operands say by their values what shape the result has."""
 
 
 @dataclass(frozen=True, slots=True)
