@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import onnx_ir as ir
+
+from relayout.fusion.partition import partition
+from relayout.graph.region import Region
 from relayout.rewrite.biases import JoinBiases
 from relayout.rewrite.dead import remove_dead
 from relayout.rewrite.scales import FoldBatchNormalization, FoldScale
 from relayout.rewrite.worklist import Rewrite, rewrite_model
-from relayout.targets.torch.kernels.plan import Choice, planned
+from relayout.targets.torch.kernels.plan import KERNELS, Choice, planned
 from relayout.targets.torch.program import Program
 
 
@@ -19,5 +23,12 @@ def tuned(program: Program) -> tuple[Program, list[Choice]]:
         folding.append(JoinBiases())
     rewrite_model(program.model, folding)
     remove_dead(program.model)
-    steps, choices = planned(program.model, program.device, program.precision)
+    steps, choices = planned(program, groups_of(program.model))
     return replace(program, steps=steps), choices
+
+
+def groups_of(model: ir.Model) -> list[tuple[ir.Node, ...]]:
+    """The nodes of the main graph that are to share a kernel."""
+    graph = model.graph
+    region = Region(graph, graph.opset_imports, in_function=False)
+    return [group.nodes for group in partition(region, abilities=KERNELS).groups]

@@ -15,19 +15,15 @@ torch = pytest.importorskip("torch")
 from relayout.compiling import program_of  # noqa: E402 - torch may be missing
 from relayout.targets.torch.compiled import loaded  # noqa: E402
 from relayout.targets.torch.dtypes import precision_of  # noqa: E402
-from relayout.targets.torch.kernels import library, native_bands, plan  # noqa: E402
-from relayout.targets.torch.kernels.fused import Fused, fused_groups  # noqa: E402
-from relayout.targets.torch.kernels.inductor import (  # noqa: E402
-    KernelRun,
-    borders_of,
-    pointwise_runs,
-)
+from relayout.targets.torch.kernels import native_bands, plan  # noqa: E402
+from relayout.targets.torch.kernels.candidates import candidates_of  # noqa: E402
+from relayout.targets.torch.kernels.inductor import KernelRun  # noqa: E402
 from relayout.targets.torch.kernels.native_region import native_regions  # noqa: E402
+from relayout.targets.torch.kernels.parts import borders_of  # noqa: E402
 from relayout.targets.torch.kernels.trial import Bench  # noqa: E402
-from relayout.targets.torch.kernels.window import Sliding, sliding_of  # noqa: E402
 from relayout.targets.torch.program import Program, Step  # noqa: E402
 from relayout.targets.torch.source import write_source  # noqa: E402
-from relayout.tuning import tuned  # noqa: E402
+from relayout.tuning import groups_of, tuned  # noqa: E402
 from tests.targets.torch.small_networks import SMALL, small_model  # noqa: E402
 
 TOLERANCE = 2e-5
@@ -98,11 +94,11 @@ def test_bands_of_rows_give_the_same_numbers(monkeypatch: pytest.MonkeyPatch) ->
 
 def native(program: Program, winograd: bool) -> Program:
     """The program with all that kernels can do as native regions; one region takes all of it."""
-    groups = {group.nodes[-1]: group for group in fused_groups(program.model.graph)}
-    steps, _ = plan.library_steps(program.model, "cpu", program.precision)
-    parts = native_regions(steps, groups, lambda _window: winograd)
-    assert len(parts) == 1
-    (region,) = parts
+    made = plan.Plan.of(program, groups_of(program.model))
+    fused = {part.nodes[-1]: part.fused for part in made.parts if part.fused is not None}
+    regions = native_regions(made.library_steps(), fused, lambda _window: winograd)
+    assert len(regions) == 1
+    (region,) = regions
     assert not isinstance(region, Step)
     return Program(program.model, (Step(region.nodes, region.candidates[0]),))
 
@@ -138,16 +134,13 @@ def test_forms_for_cuda_are_written_right(
     monkeypatch.setattr(torch, "cudnn_convolution_add_relu", add_relu_conv)
     model = small_model(name)
     program, _ = tuned(program_of(model))
-    inner: set[Any] = set()
-    realised = {}
-    for group in fused_groups(program.model.graph):
-        candidates = cuda_candidates(group)
-        if candidates:
-            realised[group.nodes[-1]] = Step(group.nodes, candidates[-1 if last else 0])
-            inner.update(group.nodes[:-1])
-    nodes = [node for node in program.model.graph if node not in inner]
-    steps = tuple(realised.get(node, Step((node,))) for node in nodes)
-    whole = Program(program.model, steps, precision=precision_of(dtype))
+    steps: list[Step] = []
+    for part in plan.Plan.of(program, groups_of(program.model)).parts:
+        group, precision = part.fused, precision_of(dtype)
+        candidates = [] if group is None else candidates_of(group, "cuda", precision)
+        chosen = [Step(part.nodes, candidates[-1 if last else 0])] if candidates else []
+        steps += chosen or [Step((node,)) for node in part.nodes]
+    whole = Program(program.model, tuple(steps), precision=precision_of(dtype))
     text = assert_same(model, whole, TOLERANCE if dtype is None else HALF)
     if name == "residual":
         assert "torch.cudnn_convolution_add_relu(" in text
@@ -203,8 +196,7 @@ def test_pointwise_nodes_are_one_kernel(compiler: str, monkeypatch: pytest.Monke
     monkeypatch.setattr(torch, "compile", plain if compiler == "none" else failing)
     model = onnx.parser.parse_model(POINTWISE)
     program = program_of(model)
-    (run,) = pointwise_runs(program.steps)
-    nodes = tuple(node for step in run for node in step.nodes)
+    (nodes,) = groups_of(program.model)
     whole = Program(program.model, (Step(nodes, KernelRun(*borders_of(nodes))),))
     source = write_source(whole)
     assert source.text.count("Kernel(group)") == 1
@@ -212,10 +204,3 @@ def test_pointwise_nodes_are_one_kernel(compiler: str, monkeypatch: pytest.Monke
     feeds = {"x": drawn[0], "z": drawn[1]}
     (wanted,) = law.run(model, feeds, "ort")
     law.compare("y", wanted, loaded(source, "cpu")(feeds)["y"], TOLERANCE)
-
-
-def cuda_candidates(group: Fused) -> list[Any]:
-    window: Sliding | None = sliding_of(group.anchor) if group.is_conv else None
-    if window is None:
-        return [library.Linear(group)] if not group.is_conv and len(group.nodes) > 1 else []
-    return list(plan.cuda_candidates(group, window))

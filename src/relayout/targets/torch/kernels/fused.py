@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 import onnx_ir as ir
@@ -59,20 +59,15 @@ class Fused:
         return self.anchor.op_type == "Conv"
 
 
-def fused_groups(graph: ir.Graph) -> list[Fused]:
-    """All groups around a convolution or a product, none sharing a node with another."""
-    taken: set[ir.Node] = set()
-    found = []
-    for node in graph:
-        group = _group_at(node, taken)
-        if group is not None:
-            taken.update(group.nodes)
-            found.append(group)
-    return found
+def read_fused(nodes: Sequence[ir.Node]) -> Fused | None:
+    """What libraries take of a group: from its convolution or product as far as they can go."""
+    inside = set(nodes)
+    found = (_fused_at(node, inside) for node in nodes)
+    return next((fused for fused in found if fused is not None), None)
 
 
-def _group_at(node: ir.Node, taken: set[ir.Node]) -> Fused | None:
-    if node in taken or not is_op(node, "Conv", "MatMul"):
+def _fused_at(node: ir.Node, inside: Container[ir.Node]) -> Fused | None:
+    if not is_op(node, "Conv", "MatMul"):
         return None
     weight = node.inputs[1]
     rank = len(shape_of(weight) or ())
@@ -87,27 +82,27 @@ def _group_at(node: ir.Node, taken: set[ir.Node]) -> Fused | None:
     if bias is not None and constant_of(bias) is None:
         return None
     residual = None
-    total = _only_reader(value, taken)
+    total = _only_reader(value, inside)
     if node.op_type == "MatMul" and total is not None and is_op(total, "Add"):
         bias = _other(total, value)
         if constant_of(bias) is not None and shape_of(bias) == (shape_of(weight) or ())[1:]:
             nodes, value = [*nodes, total], total.outputs[0]
-            total = _only_reader(value, taken)
+            total = _only_reader(value, inside)
         else:
             bias = None
     if total is not None and is_op(total, "Add"):
         other = _other(total, value)
         if _is_residual(other, value):
             nodes, value, residual = [*nodes, total], total.outputs[0], other
-    activation, more = _activation_after(value, taken)
+    activation, more = _activation_after(value, inside)
     nodes += more
     return Fused(node, tuple(nodes), weight, bias, residual, activation, nodes[-1].outputs[0])
 
 
 def _activation_after(
-    value: ir.Value, taken: set[ir.Node]
+    value: ir.Value, inside: Container[ir.Node]
 ) -> tuple[Activation, tuple[ir.Node, ...]]:
-    node = _only_reader(value, taken)
+    node = _only_reader(value, inside)
     if node is None or node.inputs[0] is not value:
         return Activation(), ()
     activation = activation_of(node)
@@ -155,12 +150,10 @@ def _other(node: ir.Node, value: ir.Value) -> ir.Value | None:
     return node.inputs[1] if node.inputs[0] is value else node.inputs[0]
 
 
-def _only_reader(value: ir.Value, taken: Iterable[ir.Node]) -> ir.Node | None:
-    """The one node that reads a value, if it belongs to the same graph and is free."""
+def _only_reader(value: ir.Value, inside: Container[ir.Node]) -> ir.Node | None:
+    """The one node that reads a value, if it belongs to the group."""
     uses = value.uses()
     if len(uses) != 1 or value.is_graph_output():
         return None
     (use,) = uses
-    producer = value.producer()
-    same = producer is not None and use.node.graph is producer.graph
-    return use.node if same and use.node not in taken else None
+    return use.node if use.node in inside else None

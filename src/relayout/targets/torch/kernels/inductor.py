@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from relayout.graph.read import constant_of, is_op
 from relayout.targets.torch.draft import WEIGHTS, Draft
 from relayout.targets.torch.kernels.fused import Fused
 from relayout.targets.torch.kernels.library import channels_last, conv_text
+from relayout.targets.torch.kernels.parts import Part
 from relayout.targets.torch.kernels.window import Sliding, known_shape
 from relayout.targets.torch.program import EAGER, Step
 from relayout.targets.torch.runtime.kernel import Kernel
@@ -19,11 +21,13 @@ from relayout.targets.torch.scalars import literal
 from relayout.targets.torch.scope import Scope
 from relayout.targets.torch.statements import indented
 
-POINTWISE = (
-    *("Add", "Sub", "Mul", "Div", "Relu", "Clip", "Sigmoid", "Tanh", "Erf", "Exp", "Sqrt", "Gelu"),
-    *("HardSwish", "HardSigmoid", "LeakyRelu", "Elu", "Softplus", "Pow", "Neg", "Reciprocal"),
+VIEWS = ("Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity")
+"""Operators that move nothing: strides say what they say."""
+
+TENSORS = frozenset(
+    (ir.DataType.FLOAT, ir.DataType.FLOAT16, ir.DataType.BFLOAT16, ir.DataType.BOOL)
 )
-"""Operators that Inductor joins into one kernel, element by element."""
+"""Types of elements that stay on the device; whole numbers may be lengths, which Python holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,31 +81,46 @@ def _activated(total: str, group: Fused) -> str:
 
 @dataclass(frozen=True, slots=True)
 class KernelRun:
-    """Nodes that follow each other as one function, compiled as a whole."""
+    """Nodes of a group as one function, compiled as a whole; equal groups share it."""
 
     operands: tuple[ir.Value, ...]
     results: tuple[ir.Value, ...]
     name: str = "kernel"
 
     def write(self, nodes: tuple[ir.Node, ...], scope: Scope) -> None:
-        draft = scope.draft
-        inside = Scope(draft, scope.opsets)
+        inside = Scope(scope.draft, scope.opsets)
         parameters = []
         for value in self.operands:
-            parameters.append(draft.names.fresh(value.name or "x"))
+            parameters.append(scope.draft.names.fresh(value.name or "x"))
             inside.forms[value] = parameters[-1]
         EAGER.write(nodes, inside)
         body = "\n".join(indented(inside.finished(inside.returned(self.results))))
-        # A compiled function gets each weight it reads by itself.
-        weights = list(dict.fromkeys(re.findall(rf"\b{WEIGHTS}\.(\w+)", body)))
-        body = re.sub(rf"\b{WEIGHTS}\.(\w+)", r"own_\1", body)
-        heads = ", ".join((*parameters, *(f"own_{name}" for name in weights)))
-        kernel = _kernel_for("group", f"({heads}):\n{body}", draft)
+        rest, weights = _plain(parameters, body)
+        kernel = _kernel_for("group", rest, scope.draft)
         given = [scope.tensor(value) for value in self.operands]
-        given += [f"{WEIGHTS}.{name}" for name in weights]
-        results = scope.let("results", f"{kernel}({', '.join(given)})")
+        results = scope.let("results", f"{kernel}({', '.join((*given, *weights))})")
         for index, value in enumerate(self.results):
             scope.bind(value, f"{results}[{index}]")
+
+
+def _plain(parameters: Sequence[str], body: str) -> tuple[str, list[str]]:
+    """Parameters and body of a function in names of its own, and the weights it reads.
+
+    A compiled function gets each weight by itself.
+    """
+    weights = list(dict.fromkeys(re.findall(rf"\b{WEIGHTS}\.\w+", body)))
+    own = {text: f"own_{number}" for number, text in enumerate(weights)}
+    text = re.sub(rf"\b{WEIGHTS}\.\w+", lambda found: own[found[0]], body)
+    tree = ast.parse(f"def group():\n{text}")
+    named = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    written = [node.id for node in named if isinstance(node.ctx, ast.Store)]
+    renamed = dict.fromkeys((*parameters, *written))
+    names = {name: f"v{number}" for number, name in enumerate(renamed)}
+    for node in named:
+        node.id = names.get(node.id, node.id)
+    heads = ", ".join((*(names[each] for each in parameters), *own.values()))
+    lines = ast.unparse(tree).splitlines()[1:]
+    return "\n".join([f"({heads}):", *lines]), weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,15 +133,30 @@ class EagerRun:
         EAGER.write(nodes, scope)
 
 
-def pointwise_runs(steps: Sequence[Step]) -> list[tuple[Step, ...]]:
-    """The steps, with pointwise nodes that follow each other taken together."""
+def runs_of(steps: Sequence[Step], parts: Sequence[Part]) -> list[tuple[Step, ...]]:
+    """The steps, with those of one part that nothing realises so far taken together."""
+    home = {node: number for number, part in enumerate(parts) for node in part.nodes}
     runs: list[tuple[Step, ...]] = []
     for step in steps:
-        if runs and _is_pointwise(step) and _is_pointwise(runs[-1][-1]):
+        before = runs[-1][-1] if runs else None
+        is_free = before is not None and step.realisation is before.realisation is EAGER
+        if is_free and before is not None and home[step.nodes[0]] == home[before.nodes[0]]:
             runs[-1] = (*runs[-1], step)
         else:
             runs.append((step,))
     return runs
+
+
+def can_be_kernel(nodes: Sequence[ir.Node]) -> bool:
+    """Whether some nodes compute enough to be worth a kernel, on tensors with known lengths."""
+    if sum(not is_op(node, *VIEWS) for node in nodes) < 2:
+        return False
+    values = [value for node in nodes for value in (*node.inputs, *node.outputs)]
+    return all(value is None or constant_of(value) is not None or _fits(value) for value in values)
+
+
+def _fits(value: ir.Value) -> bool:
+    return value.dtype in TENSORS and known_shape(value) is not None
 
 
 def is_pool(step: Step) -> bool:
@@ -130,28 +164,3 @@ def is_pool(step: Step) -> bool:
     (node, *more) = step.nodes
     is_alone = not more and step.realisation is EAGER
     return is_alone and is_op(node, "MaxPool") and known_shape(node.outputs[0]) is not None
-
-
-def _is_pointwise(step: Step) -> bool:
-    if step.realisation is not EAGER or len(step.nodes) != 1:
-        return False
-    (node,) = step.nodes
-    is_known = known_shape(node.outputs[0]) is not None
-    is_float = node.outputs[0].dtype == ir.DataType.FLOAT
-    return is_op(node, *POINTWISE) and is_known and is_float
-
-
-def borders_of(
-    nodes: tuple[ir.Node, ...],
-) -> tuple[tuple[ir.Value, ...], tuple[ir.Value, ...]]:
-    """What some nodes read from outside, and what is read of them there."""
-    inside = set(nodes)
-    read = dict.fromkeys(value for node in nodes for value in node.inputs if value is not None)
-    operands = [v for v in read if v.producer() not in inside and constant_of(v) is None]
-    results = [
-        value
-        for node in nodes
-        for value in node.outputs
-        if value.is_graph_output() or any(use.node not in inside for use in value.uses())
-    ]
-    return tuple(operands), tuple(results)

@@ -4,41 +4,39 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 
 import onnx_ir as ir
 import torch
 
+from relayout.fusion.groups import Abilities
 from relayout.graph.read import shape_of
 from relayout.targets.torch.dtypes import Precision
-from relayout.targets.torch.kernels.fused import Fused, fused_groups
+from relayout.targets.torch.kernels.candidates import candidates_of, key_of
+from relayout.targets.torch.kernels.fused import Fused
 from relayout.targets.torch.kernels.inductor import (
-    ConvKernel,
     EagerRun,
     KernelRun,
-    borders_of,
+    can_be_kernel,
     is_pool,
-    pointwise_runs,
-)
-from relayout.targets.torch.kernels.library import (
-    CudnnConv,
-    GemmConv,
-    Linear,
-    OneDnnConv,
-    PlainConv,
+    runs_of,
 )
 from relayout.targets.torch.kernels.native_region import Region, native_regions, native_source
+from relayout.targets.torch.kernels.parts import Part, borders_of, parts_of
 from relayout.targets.torch.kernels.prices import Prices
 from relayout.targets.torch.kernels.trial import Bench, Candidate
-from relayout.targets.torch.kernels.window import Sliding, sliding_of
 from relayout.targets.torch.kernels.winograd import prefers_winograd
-from relayout.targets.torch.program import Step
+from relayout.targets.torch.program import Program, Step
 from relayout.targets.torch.runtime.native import native_library
 
-TENSOR_CORE_DEPTHS = (4, 8)
-"""Numbers of channels that tensor cores take without a slower way round."""
+KERNELS = Abilities(prologues=False, siblings=False, repeats=False)
+"""A kernel of torch's libraries reads tensors as they are stored and makes one product; no two
+steps do the same node."""
+
+SLOW = 1e-3
+"""Seconds from which on it is worth while on a CPU to have Inductor compile a kernel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,63 +56,17 @@ def device_name(device: str) -> str:
     return f"cpu-{capability}-{torch.get_num_threads()}threads-torch{torch.__version__}"
 
 
-def library_steps(
-    model: ir.Model, device: str, precision: Precision
-) -> tuple[tuple[Step, ...], list[Choice]]:
-    """Steps with the library's fused kernels, and what was chosen for each group."""
-    prices = Prices.of(device_name(device))
-    bench = Bench(device, precision, model.graph.opset_imports, prices)
-    realised: dict[ir.Node, Step] = {}
-    inner: set[ir.Node] = set()
-    choices: list[Choice] = []
-    for group in fused_groups(model.graph):
-        chosen = _chosen(group, bench, choices)
-        if chosen is None:
-            continue
-        realised[group.nodes[-1]] = Step(group.nodes, chosen)
-        inner.update(group.nodes[:-1])
-    steps = tuple(realised.get(node, Step((node,))) for node in model.graph if node not in inner)
-    if device.startswith("cuda"):
-        steps = _with_kernels(steps, bench, choices)
-    prices.save()
-    return steps, choices
-
-
-def _chosen(group: Fused, bench: Bench, choices: list[Choice]) -> Candidate | None:
-    """The realisation of a group; what was timed for it goes to the choices."""
-    if not group.is_conv:
-        return Linear(group) if len(group.nodes) > 1 else None
-    window = sliding_of(group.anchor)
-    candidates = [] if window is None else _candidates(group, window, bench.device, bench.precision)
-    if window is None or not candidates:
-        return None
-    key = key_of(group, window, bench.precision)
-    chosen = bench.fastest(key, group.nodes, _operands(group), (group.output,), candidates)
-    choices.append(Choice(key, chosen.name, bench.prices.seconds.get(key, {})))
-    return chosen
-
-
 def planned(
-    model: ir.Model, device: str, precision: Precision
+    program: Program, groups: Iterable[Sequence[ir.Node]]
 ) -> tuple[tuple[Step, ...], list[Choice]]:
-    """The steps of a model with the fastest kernels for each group, and what was chosen."""
-    steps, choices = library_steps(model, device, precision)
-    if device != "cpu" or precision.reduced != ir.DataType.FLOAT or not can_build():
-        return steps, choices
-    prices = Prices.of(device_name(device))
-    bench = Bench(device, precision, model.graph.opset_imports, prices)
-    groups = {group.nodes[-1]: group for group in fused_groups(model.graph)}
-    whole: list[Step] = []
-    for part in native_regions(steps, groups, lambda window: prefers_winograd(window, prices)):
-        if isinstance(part, Step):
-            whole.append(part)
-            continue
-        key = _region_key(part)
-        chosen = bench.fastest(key, part.nodes, part.operands, part.results, part.candidates)
-        choices.append(Choice(key, chosen.name, prices.seconds.get(key, {})))
-        whole.append(Step(part.nodes, chosen))
-    prices.save()
-    return tuple(whole), choices
+    """The steps of a program with the fastest kernels for its groups, and what was chosen."""
+    plan = Plan.of(program, groups)
+    steps = plan.library_steps()
+    if plan.bench.device == "cpu" and plan.bench.precision.reduced == ir.DataType.FLOAT:
+        steps = plan.with_regions(steps) if can_build() else steps
+    steps = plan.with_kernels(steps)
+    plan.bench.prices.save()
+    return tuple(steps), plan.choices
 
 
 @cache
@@ -123,85 +75,105 @@ def can_build() -> bool:
     return native_library(native_source()) is not None
 
 
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The parts of a program, where they are timed, and what was chosen so far."""
+
+    parts: list[Part]
+    bench: Bench
+    choices: list[Choice] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, program: Program, groups: Iterable[Sequence[ir.Node]]) -> Plan:
+        prices = Prices.of(device_name(program.device))
+        graph = program.model.graph
+        bench = Bench(program.device, program.precision, graph.opset_imports, prices)
+        return cls(parts_of(graph, groups), bench)
+
+    def library_steps(self) -> list[Step]:
+        """Steps with the library's fused kernels; all other nodes one by one."""
+        steps: list[Step] = []
+        for part in self.parts:
+            chosen = None if part.fused is None else self._library_kernel(part.fused)
+            if chosen is None:
+                steps += [Step((node,)) for node in part.nodes]
+            else:
+                steps.append(Step(part.nodes, chosen))
+        return steps
+
+    def with_regions(self, steps: Sequence[Step]) -> list[Step]:
+        """Programs of C++ kernels in the place of steps where that is faster."""
+        fused = {part.nodes[-1]: part.fused for part in self.parts if part.fused is not None}
+        prices = self.bench.prices
+        whole: list[Step] = []
+        for region in native_regions(steps, fused, lambda each: prefers_winograd(each, prices)):
+            if isinstance(region, Step):
+                whole.append(region)
+                continue
+            native, library = region.candidates
+            borders = (region.operands, region.results)
+            chosen = self._fastest(_region_key(region), region.nodes, borders, [native, library])
+            whole += region.steps if chosen is library else [Step(region.nodes, chosen)]
+        return whole
+
+    def with_kernels(self, steps: Sequence[Step]) -> list[Step]:
+        """What is left of groups, and pools on CUDA, as kernels of Inductor if that is faster."""
+        whole: list[Step] = []
+        is_cuda = self.bench.device.startswith("cuda")
+        for run in runs_of(steps, self.parts):
+            nodes = tuple(node for step in run for node in step.nodes)
+            is_wanted = can_be_kernel(nodes) if len(run) > 1 else is_cuda and is_pool(run[0])
+            chosen = self._run_kernel(nodes) if is_wanted else None
+            whole += run if chosen is None else [Step(nodes, chosen)]
+        return whole
+
+    def _library_kernel(self, group: Fused) -> Candidate | None:
+        candidates = candidates_of(group, self.bench.device, self.bench.precision)
+        if not candidates:
+            return None
+        operands = [group.source] + ([] if group.residual is None else [group.residual])
+        borders = (tuple(dict.fromkeys(operands)), (group.output,))
+        key = key_of(group, self.bench.precision)
+        return self._fastest(key, group.nodes, borders, candidates)
+
+    def _run_kernel(self, nodes: tuple[ir.Node, ...]) -> Candidate | None:
+        """The kernel of Inductor for some nodes, or None where they are as fast one by one."""
+        borders = borders_of(nodes)
+        key = _run_key(nodes, self.bench.precision)
+        eager, kernel = EagerRun(), KernelRun(*borders)
+        if self.bench.device == "cpu" and self.bench.seconds(key, nodes, *borders, eager) < SLOW:
+            return None
+        chosen = self._fastest(key, nodes, borders, [eager, kernel])
+        return None if chosen is eager else chosen
+
+    def _fastest(
+        self,
+        key: str,
+        nodes: tuple[ir.Node, ...],
+        borders: tuple[tuple[ir.Value, ...], tuple[ir.Value, ...]],
+        candidates: Sequence[Candidate],
+    ) -> Candidate:
+        chosen = self.bench.fastest(key, nodes, *borders, candidates)
+        known = self.bench.prices.seconds.get(key, {})
+        self.choices.append(Choice(key, chosen.name, known))
+        return chosen
+
+
 def _region_key(region: Region) -> str:
     """A region by its steps, wherever they lie in memory."""
     text = json.dumps([region.native.entries, region.native.results], default=str)
     return f"region of {len(region.nodes)} nodes {hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
-def key_of(group: Fused, window: Sliding, precision: Precision) -> str:
-    """What groups that take the same time have in common."""
-    activation = group.activation
-    return " ".join(
-        (
-            f"{'x'.join(map(str, window.source))}->{'x'.join(map(str, window.result))}",
-            f"k{window.kernel} s{window.strides} p{window.pads} d{window.dilations}",
-            f"g{window.groups} {precision.reduced.name}",
-            f"bias{int(group.bias is not None)} sum{int(group.residual is not None)}",
-            f"[{activation.low}, {activation.high}] gelu{int(activation.gelu)}",
-        )
-    )
-
-
-def _operands(group: Fused) -> Sequence[ir.Value]:
-    operands = [group.source] + ([] if group.residual is None else [group.residual])
-    return list(dict.fromkeys(operands))
-
-
-def _candidates(
-    group: Fused, window: Sliding, device: str, precision: Precision
-) -> list[Candidate]:
-    if window.padding is None or group.activation.gelu:
-        return []
-    if device.startswith("cuda"):
-        return cuda_candidates(group, window)
-    activation = group.activation
-    has_kernel = activation.is_none or activation.is_relu or activation.is_bounded
-    is_there = torch.backends.mkldnn.is_available() and precision.reduced == ir.DataType.FLOAT
-    if not (has_kernel and is_there):
-        return [PlainConv(group, window)]
-    return [OneDnnConv(group, window), PlainConv(group, window)]
-
-
-def cuda_candidates(group: Fused, window: Sliding) -> list[Candidate]:
-    """Kernels that do all of a group at once, or else torch's own and the rest behind it."""
-    if not group.activation.is_relu:
-        return _cuda_candidates_in_parts(group, window)
-    found: list[Candidate] = [CudnnConv(group, window)]
-    if window.groups == 1:
-        depths = [depth for depth in TENSOR_CORE_DEPTHS if depth > window.source[1]]
-        found += [CudnnConv(group, window, depth) for depth in depths]
-    if window.is_pointwise and group.residual is None:
-        found.append(GemmConv(group, window))
-    return found
-
-
-def _cuda_candidates_in_parts(group: Fused, window: Sliding) -> list[Candidate]:
-    """Where no kernel does all: a product or a convolution, and the rest behind it."""
-    plain = PlainConv(group, window)
-    if window.is_pointwise and group.bias is not None:
-        return [GemmConv(group, window), plain]
-    is_bare = group.activation.is_none and group.bias is None and group.residual is None
-    return [plain] if is_bare else [ConvKernel(group, window)]
-
-
-def _with_kernels(steps: Sequence[Step], bench: Bench, choices: list[Choice]) -> tuple[Step, ...]:
-    """Pointwise nodes that follow each other, and pools, as one kernel where that is faster."""
-    whole: list[Step] = []
-    for run in pointwise_runs(steps):
-        if len(run) == 1 and not is_pool(run[0]):
-            whole += run
-            continue
-        nodes = tuple(node for step in run for node in step.nodes)
-        operands, results = borders_of(nodes)
-        key = _run_key(nodes, bench.precision)
-        candidates: list[Candidate] = [EagerRun(), KernelRun(operands, results)]
-        chosen = bench.fastest(key, nodes, operands, results, candidates)
-        choices.append(Choice(key, chosen.name, bench.prices.seconds.get(key, {})))
-        whole.append(Step(nodes, chosen))
-    return tuple(whole)
-
-
-def _run_key(nodes: tuple[ir.Node, ...], precision: Precision) -> str:
+def _run_key(nodes: Sequence[ir.Node], precision: Precision) -> str:
+    """Nodes by their operators and results, and by all else that is said of them."""
     shapes = [f"{node.op_type}{shape_of(node.outputs[0])}" for node in nodes]
-    return f"{precision.reduced.name} {' '.join(shapes)}"
+    told = [
+        (
+            [str(shape_of(value)) for value in node.inputs],
+            sorted(f"{name} {attribute.value}" for name, attribute in node.attributes.items()),
+        )
+        for node in nodes
+    ]
+    detail = hashlib.sha256(json.dumps(told).encode()).hexdigest()[:8]
+    return f"{precision.reduced.name} {' '.join(shapes)} {detail}"

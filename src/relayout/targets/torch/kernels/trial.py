@@ -60,11 +60,34 @@ class Bench:
         by_name = {candidate.name: candidate for candidate in candidates}
         known = self.prices.best(key, tuple(by_name))
         if known is None:
-            runs = [self._run_of(nodes, operands, results, candidate) for candidate in candidates]
-            for name, seconds in zip(by_name, timed(runs, self.device), strict=True):
-                self.prices.learn(key, name, seconds)
+            self._learn(key, nodes, operands, results, candidates)
             known = self.prices.best(key, tuple(by_name))
         return by_name[known or candidates[0].name]
+
+    def seconds(
+        self,
+        key: str,
+        nodes: tuple[ir.Node, ...],
+        operands: Sequence[ir.Value],
+        results: Sequence[ir.Value],
+        candidate: Candidate,
+    ) -> float:
+        """What a candidate takes: known from before, or timed now."""
+        if candidate.name not in self.prices.seconds.get(key, {}):
+            self._learn(key, nodes, operands, results, [candidate])
+        return self.prices.seconds[key][candidate.name]
+
+    def _learn(
+        self,
+        key: str,
+        nodes: tuple[ir.Node, ...],
+        operands: Sequence[ir.Value],
+        results: Sequence[ir.Value],
+        candidates: Sequence[Candidate],
+    ) -> None:
+        runs = [self._run_of(nodes, operands, results, candidate) for candidate in candidates]
+        for candidate, seconds in zip(candidates, timed(runs, self.device), strict=True):
+            self.prices.learn(key, candidate.name, seconds)
 
     def _run_of(
         self,

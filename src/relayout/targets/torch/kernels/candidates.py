@@ -1,0 +1,83 @@
+"""What a form of the libraries can run as on a device, and what it is known by."""
+
+from __future__ import annotations
+
+import onnx_ir as ir
+import torch
+
+from relayout.graph.read import shape_of
+from relayout.targets.torch.dtypes import Precision
+from relayout.targets.torch.kernels.fused import Fused
+from relayout.targets.torch.kernels.inductor import ConvKernel
+from relayout.targets.torch.kernels.library import (
+    CudnnConv,
+    GemmConv,
+    Linear,
+    OneDnnConv,
+    PlainConv,
+)
+from relayout.targets.torch.kernels.trial import Candidate
+from relayout.targets.torch.kernels.window import Sliding, sliding_of
+
+TENSOR_CORE_DEPTHS = (4, 8)
+"""Numbers of channels that tensor cores take without a slower way round."""
+
+
+def candidates_of(group: Fused, device: str, precision: Precision) -> list[Candidate]:
+    """The kernels there are for a group; none where its nodes are as good one by one."""
+    if not group.is_conv:
+        return [Linear(group)] if len(group.nodes) > 1 else []
+    window = sliding_of(group.anchor)
+    if window is None or window.padding is None or group.activation.gelu:
+        return []
+    if device.startswith("cuda"):
+        return cuda_candidates(group, window)
+    activation = group.activation
+    has_kernel = activation.is_none or activation.is_relu or activation.is_bounded
+    is_there = torch.backends.mkldnn.is_available() and precision.reduced == ir.DataType.FLOAT
+    if not (has_kernel and is_there):
+        return [PlainConv(group, window)]
+    return [OneDnnConv(group, window), PlainConv(group, window)]
+
+
+def cuda_candidates(group: Fused, window: Sliding) -> list[Candidate]:
+    """Kernels that do all of a group at once, or else torch's own and the rest behind it."""
+    if not group.activation.is_relu:
+        return _cuda_candidates_in_parts(group, window)
+    found: list[Candidate] = [CudnnConv(group, window)]
+    if window.groups == 1:
+        depths = [depth for depth in TENSOR_CORE_DEPTHS if depth > window.source[1]]
+        found += [CudnnConv(group, window, depth) for depth in depths]
+    if window.is_pointwise and group.residual is None:
+        found.append(GemmConv(group, window))
+    return found
+
+
+def _cuda_candidates_in_parts(group: Fused, window: Sliding) -> list[Candidate]:
+    """Where no kernel does all: a product or a convolution, and the rest behind it."""
+    plain = PlainConv(group, window)
+    if window.is_pointwise and group.bias is not None:
+        return [GemmConv(group, window), plain]
+    is_bare = group.activation.is_none and group.bias is None and group.residual is None
+    return [plain] if is_bare else [ConvKernel(group, window)]
+
+
+def key_of(group: Fused, precision: Precision) -> str:
+    """What groups that take the same time have in common."""
+    activation = group.activation
+    rest = (
+        f"bias{int(group.bias is not None)} sum{int(group.residual is not None)}",
+        f"[{activation.low}, {activation.high}] gelu{int(activation.gelu)}",
+    )
+    window = sliding_of(group.anchor) if group.is_conv else None
+    if window is None:
+        shapes = f"{shape_of(group.source)} times {shape_of(group.weight)}"
+        return " ".join((shapes, precision.reduced.name, *rest))
+    return " ".join(
+        (
+            f"{'x'.join(map(str, window.source))}->{'x'.join(map(str, window.result))}",
+            f"k{window.kernel} s{window.strides} p{window.pads} d{window.dilations}",
+            f"g{window.groups} {precision.reduced.name}",
+            *rest,
+        )
+    )
