@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import onnx
@@ -28,13 +28,16 @@ COMMON = (
 
 
 def calibrate(
-    models: Sequence[ModelSource], device: str = "cpu", dtype: str | None = None
+    models: Sequence[ModelSource],
+    device: str = "cpu",
+    dtype: str | None = None,
+    dims: Mapping[str, int] | None = None,
 ) -> list[Choice]:
     """What is chosen for each group, each told once."""
     sources = list(models) or [common_convolution(shape) for shape in COMMON]
     found: dict[str, Choice] = {}
     for source in sources:
-        _, choices = tuned(program_of(source, device=device, dtype=dtype))
+        _, choices = tuned(program_of(source, device=device, dtype=dtype, dims=dims))
         found.update((choice.group, choice) for choice in choices)
     return list(found.values())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 
@@ -41,6 +42,7 @@ def compile(  # noqa: A001 - the word for it
     dtype: str | None = None,
     overridable: bool = False,
     tune: bool = True,
+    dims: Mapping[str, int] | None = None,
 ) -> Model:
     """A callable that does what a model does, in torch.
 
@@ -49,9 +51,11 @@ def compile(  # noqa: A001 - the word for it
     computed in instead; inputs and outputs keep their types. Weights that the model lists among
     its inputs are constants, unless `overridable` lets them be given at each call. Unless `tune` is
     false, groups of operators run as the fastest kernels that were found on the device, once timed
-    and then known.
+    and then known. They are timed with `dims` as the lengths of symbols, or else with a batch of 1.
     """
-    program = program_of(source, target=target, device=device, dtype=dtype, overridable=overridable)
+    program = program_of(
+        source, target=target, device=device, dtype=dtype, overridable=overridable, dims=dims
+    )
     return compile_program(tuned(program)[0] if tune else program)
 
 
@@ -75,6 +79,7 @@ def program_of(
     device: str = "cpu",
     dtype: str | None = None,
     overridable: bool = False,
+    dims: Mapping[str, int] | None = None,
 ) -> Program:
     """A model in the steps in which torch is to run it."""
     if target != TORCH:
@@ -89,7 +94,7 @@ def program_of(
         learn_shapes(loaded.ir)
         local_rules(ONNX).run(loaded.ir)
     name = "model" if loaded.path is None else loaded.path.name
-    return Program(loaded.ir, eager_steps(loaded.ir), name, device, precision)
+    return Program(loaded.ir, eager_steps(loaded.ir), name, device, precision, dims or {})
 
 
 def _fix_defaults(graph: ir.Graph) -> None:

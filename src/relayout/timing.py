@@ -37,11 +37,12 @@ def time_model(
     device: str,
     dtype: str | None,
     rounds: int,
+    dims: Mapping[str, int],
     stage: Callable[[str], None],
 ) -> list[Timed]:
     """A model compiled with fused kernels and without, and on ONNX Runtime as it is."""
     stage("compiling")
-    fused = compile_model(path, device=device, dtype=dtype)
+    fused = compile_model(path, device=device, dtype=dtype, dims=dims)
     plain = compile_model(path, device=device, dtype=dtype, tune=False)
     tensors = {name: torch.as_tensor(array).to(device) for name, array in feeds.items()}
     runs: dict[str, Callable[[], Any]] = {

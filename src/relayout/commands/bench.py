@@ -41,6 +41,7 @@ def run(options: argparse.Namespace) -> int:
             device=options.device,
             dtype=options.dtype,
             rounds=max(1, options.rounds),
+            dims=dict(options.dim),
             stage=stage,
         )
     own = times[0].median

@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from relayout.commands.compile import add_device
-from relayout.commands.terminal import DONE, progress, show
+from relayout.commands.terminal import DONE, add_dims, progress, show
 
 DESCRIPTION = (
     "Time the kernels that groups of the given models could run as, or of common convolutions if "
@@ -21,6 +21,7 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("models", metavar="IN.onnx", nargs="*")
     add_device(parser)
+    add_dims(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(command=run)
 
@@ -30,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
         stage("measuring")
         from relayout.calibrating import calibrate
 
-        choices = calibrate(options.models, options.device, options.dtype)
+        choices = calibrate(options.models, options.device, options.dtype, dict(options.dim))
     lines = [f"{each.chosen:10} {each.group}: {_times(each.seconds)}" for each in choices]
     record = [
         {"group": choice.group, "chosen": choice.chosen, "seconds": choice.seconds}

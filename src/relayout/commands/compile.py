@@ -44,7 +44,9 @@ def run(options: argparse.Namespace) -> int:
         from relayout.trying import compare_compiled
         from relayout.tuning import tuned
 
-        program = program_of(options.model, device=options.device, dtype=options.dtype)
+        program = program_of(
+            options.model, device=options.device, dtype=options.dtype, dims=dict(options.dim)
+        )
         if not options.plain:
             stage("choosing kernels")
             program, _ = tuned(program)

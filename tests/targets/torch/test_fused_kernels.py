@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,7 @@ from relayout.targets.torch.kernels.inductor import KernelRun  # noqa: E402
 from relayout.targets.torch.kernels.native_region import native_regions  # noqa: E402
 from relayout.targets.torch.kernels.parts import borders_of  # noqa: E402
 from relayout.targets.torch.kernels.trial import Bench  # noqa: E402
-from relayout.targets.torch.program import Program, Step  # noqa: E402
+from relayout.targets.torch.program import EAGER, Program, Step  # noqa: E402
 from relayout.targets.torch.source import write_source  # noqa: E402
 from relayout.tuning import groups_of, tuned  # noqa: E402
 from tests.targets.torch.small_networks import SMALL, small_model  # noqa: E402
@@ -134,16 +136,22 @@ def test_forms_for_cuda_are_written_right(
     monkeypatch.setattr(torch, "cudnn_convolution_add_relu", add_relu_conv)
     model = small_model(name)
     program, _ = tuned(program_of(model))
-    steps: list[Step] = []
-    for part in plan.Plan.of(program, groups_of(program.model)).parts:
-        group, precision = part.fused, precision_of(dtype)
-        candidates = [] if group is None else candidates_of(group, "cuda", precision)
-        chosen = [Step(part.nodes, candidates[-1 if last else 0])] if candidates else []
-        steps += chosen or [Step((node,)) for node in part.nodes]
-    whole = Program(program.model, tuple(steps), precision=precision_of(dtype))
+    whole = for_cuda(program, dtype, last=last)
     text = assert_same(model, whole, TOLERANCE if dtype is None else HALF)
     if name == "residual":
         assert "torch.cudnn_convolution_add_relu(" in text
+
+
+def for_cuda(program: Program, dtype: str | None, *, last: bool) -> Program:
+    """The program with the first or the last of the kernels that groups could have on CUDA."""
+    made = plan.Plan.of(program, groups_of(program.model))
+    bench = replace(made.bench, device="cuda")
+    steps: list[Step] = []
+    for part in made.parts:
+        candidates = [] if part.fused is None else candidates_of(part.fused, bench)
+        chosen = [Step(part.nodes, candidates[-1 if last else 0])] if candidates else []
+        steps += chosen or [Step((node,)) for node in part.nodes]
+    return Program(program.model, tuple(steps), precision=precision_of(dtype))
 
 
 ODD = """
@@ -204,3 +212,57 @@ def test_pointwise_nodes_are_one_kernel(compiler: str, monkeypatch: pytest.Monke
     feeds = {"x": drawn[0], "z": drawn[1]}
     (wanted,) = law.run(model, feeds, "ort")
     law.compare("y", wanted, loaded(source, "cpu")(feeds)["y"], TOLERANCE)
+
+
+def open_batch(name: str) -> onnx.ModelProto:
+    """A network that takes a batch of any length."""
+    model = small_model(name)
+    del model.graph.value_info[:]
+    for port in (*model.graph.input, *model.graph.output):
+        port.type.tensor_type.shape.dim[0].dim_param = "batch"
+    return model
+
+
+def assert_same_for_batches(model: onnx.ModelProto, program: Program) -> str:
+    """A program computes what the model says for two lengths; the text of its module."""
+    source = write_source(program)
+    compiled = loaded(source, "cpu")
+    for batch in (1, 3):
+        drawn = np.random.default_rng(batch).standard_normal((batch, 3, 50, 50), np.float32)
+        feeds = {model.graph.input[0].name: drawn}
+        (wanted,) = law.run(model, feeds, "ort")
+        (got,) = compiled(feeds).values()
+        law.compare("scores", wanted, got, TOLERANCE)
+    return source.text
+
+
+def test_a_batch_of_any_length_has_the_same_kernels(name: str) -> None:
+    program, _ = tuned(program_of(open_batch(name)))
+    fixed, _ = tuned(program_of(small_model(name, batch=1)))
+    steps = plan.Plan.of(fixed, groups_of(fixed.model)).library_steps()
+    assert realised(program.steps) == realised(steps) != []
+    assert_same_for_batches(open_batch(name), program)
+
+
+def realised(steps: Sequence[Step]) -> list[tuple[str, Any]]:
+    """What each step makes, and as what."""
+    return [
+        (str(step.nodes[-1].outputs[0].name), type(step.realisation))
+        for step in steps
+        if step.realisation is not EAGER
+    ]
+
+
+def test_a_batch_of_any_length_on_cuda(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch, "compile", lambda function, **_options: function)
+    monkeypatch.setattr(torch, "cudnn_convolution_relu", relu_conv)
+    monkeypatch.setattr(torch, "cudnn_convolution_add_relu", add_relu_conv)
+    program, _ = tuned(program_of(open_batch(name)))
+    text = assert_same_for_batches(open_batch(name), for_cuda(program, None, last=False))
+    if name == "residual":
+        assert "torch.cudnn_convolution_add_relu(" in text
+
+
+def test_kernels_are_timed_with_the_lengths_that_are_named() -> None:
+    _, choices = tuned(program_of(open_batch("residual"), dims={"batch": 3}))
+    assert choices[0].group.startswith("3x3x50x50->3x16x25x25 ")

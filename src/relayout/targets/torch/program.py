@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 import onnx_ir as ir
@@ -51,6 +52,8 @@ class Program:
     name: str = "model"
     device: str = "cpu"
     precision: Precision = FULL
+    dims: Mapping[str, int] = field(default_factory=dict)
+    """Lengths of symbols that the program is to be fast with."""
 
 
 def eager_steps(model: ir.Model) -> tuple[Step, ...]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import onnx_ir as ir
 import torch
 
-from relayout.graph.read import shape_of
-from relayout.targets.torch.dtypes import Precision
 from relayout.targets.torch.kernels.fused import Fused
 from relayout.targets.torch.kernels.inductor import ConvKernel
 from relayout.targets.torch.kernels.library import (
@@ -16,25 +14,25 @@ from relayout.targets.torch.kernels.library import (
     OneDnnConv,
     PlainConv,
 )
-from relayout.targets.torch.kernels.trial import Candidate
-from relayout.targets.torch.kernels.window import Sliding, sliding_of
+from relayout.targets.torch.kernels.trial import Bench, Candidate
+from relayout.targets.torch.kernels.window import Sliding
 
 TENSOR_CORE_DEPTHS = (4, 8)
 """Numbers of channels that tensor cores take without a slower way round."""
 
 
-def candidates_of(group: Fused, device: str, precision: Precision) -> list[Candidate]:
+def candidates_of(group: Fused, bench: Bench) -> list[Candidate]:
     """The kernels there are for a group; none where its nodes are as good one by one."""
     if not group.is_conv:
         return [Linear(group)] if len(group.nodes) > 1 else []
-    window = sliding_of(group.anchor)
+    window = bench.window(group.anchor)
     if window is None or window.padding is None or group.activation.gelu:
         return []
-    if device.startswith("cuda"):
+    if bench.device.startswith("cuda"):
         return cuda_candidates(group, window)
     activation = group.activation
     has_kernel = activation.is_none or activation.is_relu or activation.is_bounded
-    is_there = torch.backends.mkldnn.is_available() and precision.reduced == ir.DataType.FLOAT
+    is_there = torch.backends.mkldnn.is_available() and bench.precision.reduced == ir.DataType.FLOAT
     if not (has_kernel and is_there):
         return [PlainConv(group, window)]
     return [OneDnnConv(group, window), PlainConv(group, window)]
@@ -62,16 +60,16 @@ def _cuda_candidates_in_parts(group: Fused, window: Sliding) -> list[Candidate]:
     return [plain] if is_bare else [ConvKernel(group, window)]
 
 
-def key_of(group: Fused, precision: Precision) -> str:
+def key_of(group: Fused, bench: Bench) -> str:
     """What groups that take the same time have in common."""
-    activation = group.activation
+    activation, precision = group.activation, bench.precision
     rest = (
         f"bias{int(group.bias is not None)} sum{int(group.residual is not None)}",
         f"[{activation.low}, {activation.high}] gelu{int(activation.gelu)}",
     )
-    window = sliding_of(group.anchor) if group.is_conv else None
+    window = bench.window(group.anchor) if group.is_conv else None
     if window is None:
-        shapes = f"{shape_of(group.source)} times {shape_of(group.weight)}"
+        shapes = f"{bench.shape(group.source)} times {bench.shape(group.weight)}"
         return " ".join((shapes, precision.reduced.name, *rest))
     return " ".join(
         (

@@ -142,7 +142,7 @@ def _is_residual(other: ir.Value | None, value: ir.Value) -> bool:
         and constant_of(other) is None
         and shape is not None
         and shape == shape_of(other)
-        and all(isinstance(length, int) for length in shape)
+        and None not in shape
     )
 
 

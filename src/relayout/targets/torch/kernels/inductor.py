@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 import onnx_ir as ir
 
-from relayout.graph.read import constant_of, is_op
+from relayout.graph.read import constant_of, is_op, shape_of
 from relayout.targets.torch.draft import WEIGHTS, Draft
 from relayout.targets.torch.kernels.fused import Fused
 from relayout.targets.torch.kernels.library import channels_last, conv_text
 from relayout.targets.torch.kernels.parts import Part
-from relayout.targets.torch.kernels.window import Sliding, known_shape
+from relayout.targets.torch.kernels.window import Sliding
 from relayout.targets.torch.program import EAGER, Step
 from relayout.targets.torch.runtime.kernel import Kernel
 from relayout.targets.torch.scalars import literal
@@ -148,7 +148,7 @@ def runs_of(steps: Sequence[Step], parts: Sequence[Part]) -> list[tuple[Step, ..
 
 
 def can_be_kernel(nodes: Sequence[ir.Node]) -> bool:
-    """Whether some nodes compute enough to be worth a kernel, on tensors with known lengths."""
+    """Whether some nodes compute enough to be worth a kernel, on tensors of known ranks."""
     if sum(not is_op(node, *VIEWS) for node in nodes) < 2:
         return False
     values = [value for node in nodes for value in (*node.inputs, *node.outputs)]
@@ -156,11 +156,11 @@ def can_be_kernel(nodes: Sequence[ir.Node]) -> bool:
 
 
 def _fits(value: ir.Value) -> bool:
-    return value.dtype in TENSORS and known_shape(value) is not None
+    return value.dtype in TENSORS and shape_of(value) is not None
 
 
 def is_pool(step: Step) -> bool:
     """Whether a step is a pool over few elements, which Inductor unrolls."""
     (node, *more) = step.nodes
     is_alone = not more and step.realisation is EAGER
-    return is_alone and is_op(node, "MaxPool") and known_shape(node.outputs[0]) is not None
+    return is_alone and is_op(node, "MaxPool") and shape_of(node.outputs[0]) is not None

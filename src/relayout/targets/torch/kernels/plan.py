@@ -12,8 +12,6 @@ import onnx_ir as ir
 import torch
 
 from relayout.fusion.groups import Abilities
-from relayout.graph.read import shape_of
-from relayout.targets.torch.dtypes import Precision
 from relayout.targets.torch.kernels.candidates import candidates_of, key_of
 from relayout.targets.torch.kernels.fused import Fused
 from relayout.targets.torch.kernels.inductor import (
@@ -87,7 +85,8 @@ class Plan:
     def of(cls, program: Program, groups: Iterable[Sequence[ir.Node]]) -> Plan:
         prices = Prices.of(device_name(program.device))
         graph = program.model.graph
-        bench = Bench(program.device, program.precision, graph.opset_imports, prices)
+        where = (program.device, program.precision)
+        bench = Bench(*where, graph.opset_imports, prices, program.dims)
         return cls(parts_of(graph, groups), bench)
 
     def library_steps(self) -> list[Step]:
@@ -128,18 +127,18 @@ class Plan:
         return whole
 
     def _library_kernel(self, group: Fused) -> Candidate | None:
-        candidates = candidates_of(group, self.bench.device, self.bench.precision)
+        candidates = candidates_of(group, self.bench)
         if not candidates:
             return None
         operands = [group.source] + ([] if group.residual is None else [group.residual])
         borders = (tuple(dict.fromkeys(operands)), (group.output,))
-        key = key_of(group, self.bench.precision)
+        key = key_of(group, self.bench)
         return self._fastest(key, group.nodes, borders, candidates)
 
     def _run_kernel(self, nodes: tuple[ir.Node, ...]) -> Candidate | None:
         """The kernel of Inductor for some nodes, or None where they are as fast one by one."""
         borders = borders_of(nodes)
-        key = _run_key(nodes, self.bench.precision)
+        key = _run_key(nodes, self.bench)
         eager, kernel = EagerRun(), KernelRun(*borders)
         if self.bench.device == "cpu" and self.bench.seconds(key, nodes, *borders, eager) < SLOW:
             return None
@@ -165,15 +164,15 @@ def _region_key(region: Region) -> str:
     return f"region of {len(region.nodes)} nodes {hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
-def _run_key(nodes: Sequence[ir.Node], precision: Precision) -> str:
+def _run_key(nodes: Sequence[ir.Node], bench: Bench) -> str:
     """Nodes by their operators and results, and by all else that is said of them."""
-    shapes = [f"{node.op_type}{shape_of(node.outputs[0])}" for node in nodes]
+    shapes = [f"{node.op_type}{bench.shape(node.outputs[0])}" for node in nodes]
     told = [
         (
-            [str(shape_of(value)) for value in node.inputs],
+            [str(bench.shape(value)) for value in node.inputs],
             sorted(f"{name} {attribute.value}" for name, attribute in node.attributes.items()),
         )
         for node in nodes
     ]
     detail = hashlib.sha256(json.dumps(told).encode()).hexdigest()[:8]
-    return f"{precision.reduced.name} {' '.join(shapes)} {detail}"
+    return f"{bench.precision.reduced.name} {' '.join(shapes)} {detail}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, Protocol
 
@@ -16,7 +16,12 @@ from relayout.targets.torch.draft import WEIGHTS, Draft
 from relayout.targets.torch.dtypes import Precision
 from relayout.targets.torch.helpers import closure
 from relayout.targets.torch.kernels.prices import Prices
-from relayout.targets.torch.kernels.window import known_shape
+from relayout.targets.torch.kernels.window import (
+    Lengths,
+    Sliding,
+    assumed_shape,
+    sliding_of,
+)
 from relayout.targets.torch.lower.registry import LOWERINGS
 from relayout.targets.torch.runtime.graph import captured_graph
 from relayout.targets.torch.runtime.model import as_tensor
@@ -45,6 +50,16 @@ class Bench:
     precision: Precision
     opsets: Mapping[str, int]
     prices: Prices
+    dims: Mapping[str, int] = field(default_factory=dict)
+    """Lengths of symbols."""
+
+    def shape(self, value: ir.Value | None) -> Lengths | None:
+        """The lengths with which a value is timed."""
+        return assumed_shape(value, self.dims)
+
+    def window(self, node: ir.Node) -> Sliding | None:
+        """How a convolution slides over its operand, of the lengths with which it is timed."""
+        return sliding_of(node, self.shape)
 
     def fastest(
         self,
@@ -119,7 +134,7 @@ class Bench:
 
     def _sample(self, value: ir.Value) -> Any:
         dtype = getattr(torch, self.precision.name(value.dtype or ir.DataType.FLOAT))
-        data = torch.randn(known_shape(value) or (), device=self.device).to(dtype)
+        data = torch.randn(self.shape(value) or (), device=self.device).to(dtype)
         return data.contiguous(memory_format=torch.channels_last) if data.dim() == 4 else data
 
 

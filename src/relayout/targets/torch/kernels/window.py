@@ -1,12 +1,17 @@
-"""How a convolution or a pool slides over its operand, where all lengths are known."""
+"""How a convolution or a pool slides over its operand, and lengths to time it with."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import onnx_ir as ir
 
+from relayout.graph.measure import NOMINAL_LENGTH
 from relayout.graph.read import shape_of
+
+Lengths: TypeAlias = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +39,7 @@ class Sliding:
         return (top, left) if (top, left) == (bottom, right) else None
 
 
-def known_shape(value: ir.Value | None) -> tuple[int, ...] | None:
+def known_shape(value: ir.Value | None) -> Lengths | None:
     """The lengths of a value, if all of them are numbers."""
     shape = shape_of(value)
     if shape is None or not all(isinstance(length, int) for length in shape):
@@ -42,9 +47,25 @@ def known_shape(value: ir.Value | None) -> tuple[int, ...] | None:
     return tuple(int(length) for length in shape if isinstance(length, int))
 
 
-def sliding_of(node: ir.Node) -> Sliding | None:
+def assumed_shape(value: ir.Value | None, dims: Mapping[str, int]) -> Lengths | None:
+    """The lengths of a value, those that only the run will tell as named, or as few or common.
+
+    A batch is one element then.
+    """
+    shape = shape_of(value)
+    if shape is None:
+        return None
+    return tuple(
+        length if isinstance(length, int) else dims.get(length or "", NOMINAL_LENGTH if axis else 1)
+        for axis, length in enumerate(shape)
+    )
+
+
+def sliding_of(
+    node: ir.Node, shape: Callable[[ir.Value | None], Lengths | None] = known_shape
+) -> Sliding | None:
     """The window of a Conv or MaxPool over two axes; None where something is unknown or rare."""
-    source, result = known_shape(node.inputs[0]), known_shape(node.outputs[0])
+    source, result = shape(node.inputs[0]), shape(node.outputs[0])
     if source is None or result is None or len(source) != 4 or len(result) != 4:
         return None
     if node.attributes.get_string("auto_pad", "NOTSET") not in {"NOTSET", "VALID"}:
