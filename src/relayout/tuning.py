@@ -12,6 +12,7 @@ from relayout.rewrite.biases import JoinBiases
 from relayout.rewrite.dead import remove_dead
 from relayout.rewrite.scales import FoldBatchNormalization, FoldScale
 from relayout.rewrite.worklist import Rewrite, rewrite_model
+from relayout.targets.torch.kernels.joined import joined_where_faster
 from relayout.targets.torch.kernels.plan import KERNELS, Choice, planned
 from relayout.targets.torch.program import Program
 
@@ -24,7 +25,7 @@ def tuned(program: Program) -> tuple[Program, list[Choice]]:
     rewrite_model(program.model, folding)
     remove_dead(program.model)
     steps, choices = planned(program, groups_of(program.model))
-    return replace(program, steps=steps), choices
+    return joined_where_faster(replace(program, steps=steps), choices), choices
 
 
 def groups_of(model: ir.Model) -> list[tuple[ir.Node, ...]]:

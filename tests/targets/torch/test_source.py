@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import struct
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -16,10 +18,13 @@ import relayout  # noqa: E402 - torch may be missing
 from relayout.cli import main  # noqa: E402
 from relayout.compiling import program_of  # noqa: E402
 from relayout.errors import RelayoutError  # noqa: E402
+from relayout.targets.torch.compiled import loaded  # noqa: E402
 from relayout.targets.torch.names import Names, identifier  # noqa: E402
 from relayout.targets.torch.source import write_source  # noqa: E402
 from relayout.targets.torch.statements import Statement, finished  # noqa: E402
+from tests.ops import law  # noqa: E402
 from tests.targets.torch.networks import cnn, transformer  # noqa: E402
+from tests.targets.torch.small_networks import small_model  # noqa: E402
 
 
 def parsed(body: str, interface: str = "(float[N,4] x) => (float[N,4] y)") -> onnx.ModelProto:
@@ -197,3 +202,28 @@ def test_run_tells_and_keeps_the_outputs(
     assert json.loads(capsys.readouterr().out)["outputs"][0]["shape"] == [3, 1, 12]
     assert main(arguments) == 2
     assert "--dim batch=" in capsys.readouterr().err
+
+
+def test_joined_steps_are_one_function_for_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The whole of a module is traced without a break, as its steps are written."""
+    compile_ = torch.compile
+    traced = []
+
+    def traced_whole(function: Any, **_options: Any) -> Any:
+        traced.append(function.__name__)
+        return compile_(function, backend="eager", fullgraph=True)
+
+    monkeypatch.setattr(torch, "compile", traced_whole)
+    model = small_model("residual")
+    program = replace(program_of(model, device="cuda"), is_joined=True)
+    source = write_source(program)
+    assert "Replayed(Kernel(forward, dynamic=False))" in source.text
+    shape = [dim.dim_value for dim in model.graph.input[0].type.tensor_type.shape.dim]
+    feeds = {"image": np.random.default_rng(3).standard_normal(shape, np.float32)}
+    (wanted,) = law.run(model, feeds, "ort")
+    compiled = loaded(source, "cpu")
+    (got,) = compiled(feeds).values()
+    law.compare("scores", wanted, got, 2e-5)
+    assert traced == ["forward"]
+    whole: Any = compiled.forward
+    assert whole.forward.compiled is not None  # it did not fall back

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import sys
 from itertools import count
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -38,6 +39,6 @@ def module_of(text: str) -> Any:
     name = f"relayout_torch_{next(_numbers)}"
     file = f"<{name}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    module = ModuleType(name)
+    module = sys.modules[name] = ModuleType(name)  # torch.compile looks functions up there
     exec(compile(text, file, "exec"), vars(module))
     return module

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -42,7 +43,7 @@ class Draft:
     _known: dict[object, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.names.reserve((WEIGHTS, "forward", "prepare", "load", "device"))
+        self.names.reserve((WEIGHTS, "NAME", "forward", "prepare", "load", "device"))
 
     def weight(self, tensor: ir.TensorProtocol, hint: str) -> str:
         """The expression of a weight; the same tensor is stored once."""
@@ -72,6 +73,13 @@ class Draft:
         name = self.names.fresh(hint)
         self.prepared.append((name, expression))
         return f"{WEIGHTS}.{name}"
+
+    def function(self, hint: str, text: str) -> str:
+        """The name of a function at the top; `text` says `NAME` for it. The same is made once."""
+        if text not in self._known:
+            name = self._known[text] = self.names.fresh(hint)
+            self.functions.append(re.sub(r"\bNAME\b", name, text))
+        return self._known[text]
 
     def helper(self, helper: Helper) -> str:
         """The name of a helper, which the module will contain."""

@@ -54,6 +54,8 @@ class Program:
     precision: Precision = FULL
     dims: Mapping[str, int] = field(default_factory=dict)
     """Lengths of symbols that the program is to be fast with."""
+    is_joined: bool = False
+    """Whether Inductor compiles all steps together, and joins what they leave to eager kernels."""
 
 
 def eager_steps(model: ir.Model) -> tuple[Step, ...]:

@@ -15,6 +15,7 @@ from relayout.targets.torch.helpers import closure
 from relayout.targets.torch.lower.registry import LOWERINGS, check_lowerings
 from relayout.targets.torch.program import Program
 from relayout.targets.torch.runtime.graph import Replayed
+from relayout.targets.torch.runtime.kernel import Kernel
 from relayout.targets.torch.runtime.model import Model, read_weights
 from relayout.targets.torch.scope import Scope, tuple_text
 from relayout.targets.torch.statements import indented
@@ -80,6 +81,14 @@ def load(weights=None, device="{device}"):
 
 def _run(program: Program, draft: Draft) -> str:
     """The function that a model runs: on CUDA as a graph, where all lengths are known."""
+    if not is_replayed(program):
+        return "forward"
+    joined = f"{draft.helper(Kernel)}(forward, dynamic=False)" if program.is_joined else "forward"
+    return f"{draft.helper(Replayed)}({joined})"
+
+
+def is_replayed(program: Program) -> bool:
+    """Whether a program runs as a CUDA graph."""
     nodes = list(program.model.graph)
     values = [*program.model.graph.inputs, *(value for node in nodes for value in node.outputs)]
     is_known = all(_has_known_lengths(value) for value in values)
@@ -88,9 +97,7 @@ def _run(program: Program, draft: Draft) -> str:
         for node in nodes
         for attribute in node.attributes.values()
     )
-    if not program.device.startswith("cuda") or not is_known or has_bodies:
-        return "forward"
-    return f"{draft.helper(Replayed)}(forward)"
+    return program.device.startswith("cuda") and is_known and not has_bodies
 
 
 def _has_known_lengths(value: ir.Value) -> bool:

@@ -15,6 +15,9 @@ from relayout.targets.torch.kernels.library import (
     PlainConv,
 )
 from relayout.targets.torch.kernels.trial import Bench, Candidate
+from relayout.targets.torch.kernels.triton_depthwise import depthwise_kernels
+from relayout.targets.torch.kernels.triton_product import product_kernels
+from relayout.targets.torch.kernels.triton_text import has_triton
 from relayout.targets.torch.kernels.window import Sliding
 
 TENSOR_CORE_DEPTHS = (4, 8)
@@ -23,13 +26,18 @@ TENSOR_CORE_DEPTHS = (4, 8)
 
 def candidates_of(group: Fused, bench: Bench) -> list[Candidate]:
     """The kernels there are for a group; none where its nodes are as good one by one."""
+    takes_triton = _takes_triton(bench)
     if not group.is_conv:
-        return [Linear(group)] if len(group.nodes) > 1 else []
+        linear: list[Candidate] = [Linear(group)]
+        if takes_triton and bench.shape(group.source) is not None:
+            return [*linear, *product_kernels(group)]
+        return linear if len(group.nodes) > 1 else []
     window = bench.window(group.anchor)
     if window is None or window.padding is None or group.activation.gelu:
         return []
     if bench.device.startswith("cuda"):
-        return cuda_candidates(group, window)
+        found = cuda_candidates(group, window)
+        return [*found, *triton_candidates(group, window)] if takes_triton else found
     activation = group.activation
     has_kernel = activation.is_none or activation.is_relu or activation.is_bounded
     is_there = torch.backends.mkldnn.is_available() and bench.precision.reduced == ir.DataType.FLOAT
@@ -49,6 +57,19 @@ def cuda_candidates(group: Fused, window: Sliding) -> list[Candidate]:
     if window.is_pointwise and group.residual is None:
         found.append(GemmConv(group, window))
     return found
+
+
+def triton_candidates(group: Fused, window: Sliding) -> list[Candidate]:
+    """Kernels of our own, where libraries may have none that does all of a group."""
+    if window.is_pointwise:
+        return [*product_kernels(group)]
+    return [*depthwise_kernels(group, window)]
+
+
+def _takes_triton(bench: Bench) -> bool:
+    """Whether kernels in Triton are worth trying: products of float32 would be rounded more."""
+    is_reduced = bench.precision.reduced != ir.DataType.FLOAT
+    return bench.device.startswith("cuda") and is_reduced and has_triton()
 
 
 def _cuda_candidates_in_parts(group: Fused, window: Sliding) -> list[Candidate]:

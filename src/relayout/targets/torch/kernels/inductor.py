@@ -58,14 +58,10 @@ class ConvKernel:
 
 def _kernel_for(hint: str, rest: str, draft: Draft) -> str:
     """The kernel of a function, given by its parameters and body; the same one is made once."""
-    known = [text for text in draft.functions if text.endswith(rest) and text.startswith("def ")]
-    if known:
-        name = known[0].removeprefix("def ").removesuffix(rest)
-        made = f"{draft.helper(Kernel)}({name})"
-        return next(f"{WEIGHTS}.{own}" for own, text in draft.prepared if text == made)
-    name = draft.names.fresh(hint)
-    draft.functions.append(f"def {name}{rest}")
-    return draft.prepare("kernel", f"{draft.helper(Kernel)}({name})")
+    name = draft.function(hint, f"def NAME{rest}")
+    made = f"{draft.helper(Kernel)}({name})"
+    known = [f"{WEIGHTS}.{own}" for own, text in draft.prepared if text == made]
+    return known[0] if known else draft.prepare("kernel", made)
 
 
 def _activated(total: str, group: Fused) -> str:

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import onnx_ir as ir
 import torch
 
+from relayout.graph.read import is_op
 from relayout.targets.torch.compiled import module_of
 from relayout.targets.torch.draft import WEIGHTS, Draft
 from relayout.targets.torch.dtypes import Precision
@@ -127,15 +128,18 @@ class Bench:
         for name, tensor in draft.weights.items():
             array = stored(tensor, self.precision).copy()
             setattr(weights, name, as_tensor(array, self.device))
-        given = [self._sample(value) for value in operands]
+        has_images = not is_op(nodes[0], "MatMul")
+        given = [self._sample(value, has_images) for value in operands]
         with torch.inference_mode():
             module.prepare(weights)
         return lambda: module.forward(weights, *given)
 
-    def _sample(self, value: ir.Value) -> Any:
+    def _sample(self, value: ir.Value, has_images: bool) -> Any:
+        """Noise; images are stored channels last, what a product reads is stored as it is."""
         dtype = getattr(torch, self.precision.name(value.dtype or ir.DataType.FLOAT))
         data = torch.randn(self.shape(value) or (), device=self.device).to(dtype)
-        return data.contiguous(memory_format=torch.channels_last) if data.dim() == 4 else data
+        is_image = has_images and data.dim() == 4
+        return data.contiguous(memory_format=torch.channels_last) if is_image else data
 
 
 def timed(runs: Sequence[Callable[[], Any]], device: str) -> list[float]:

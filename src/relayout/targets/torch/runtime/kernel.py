@@ -14,9 +14,9 @@ class Kernel:
     Where nothing can be compiled, for want of a compiler, the function runs as it is.
     """
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], *, dynamic: bool = True) -> None:
         self.function = function
-        self.compiled: Callable[..., Any] | None = torch.compile(function, dynamic=True)
+        self.compiled: Callable[..., Any] | None = torch.compile(function, dynamic=dynamic)
 
     def __call__(self, *operands: Any) -> Any:
         if self.compiled is not None:
