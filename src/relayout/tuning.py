@@ -12,8 +12,9 @@ from relayout.rewrite.biases import JoinBiases
 from relayout.rewrite.dead import remove_dead
 from relayout.rewrite.scales import FoldBatchNormalization, FoldScale
 from relayout.rewrite.worklist import Rewrite, rewrite_model
+from relayout.storing import stored
 from relayout.targets.torch.kernels.joined import joined_where_faster
-from relayout.targets.torch.kernels.plan import KERNELS, Choice, planned
+from relayout.targets.torch.kernels.plan import KERNELS, Choice, Plan
 from relayout.targets.torch.program import Program
 
 
@@ -24,8 +25,13 @@ def tuned(program: Program) -> tuple[Program, list[Choice]]:
         folding.append(JoinBiases())
     rewrite_model(program.model, folding)
     remove_dead(program.model)
-    steps, choices = planned(program, groups_of(program.model))
-    return joined_where_faster(replace(program, steps=steps), choices), choices
+    plan = Plan.of(program, groups_of(program.model))
+    steps = stored(plan.library_steps(), plan)
+    steps = stored(plan.with_regions(steps), plan)
+    steps = plan.with_kernels(steps)
+    plan.bench.prices.save()
+    choices = plan.choices
+    return joined_where_faster(replace(program, steps=tuple(steps)), choices), choices
 
 
 def groups_of(model: ir.Model) -> list[tuple[ir.Node, ...]]:

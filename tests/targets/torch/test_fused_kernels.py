@@ -15,10 +15,11 @@ from tests.ops import law
 torch = pytest.importorskip("torch")
 
 from relayout.compiling import program_of  # noqa: E402 - torch may be missing
+from relayout.storing import stored  # noqa: E402
 from relayout.targets.torch.compiled import loaded  # noqa: E402
 from relayout.targets.torch.dtypes import precision_of  # noqa: E402
 from relayout.targets.torch.kernels import native_bands, plan  # noqa: E402
-from relayout.targets.torch.kernels.candidates import candidates_of  # noqa: E402
+from relayout.targets.torch.kernels.candidates import forms_of, products_of  # noqa: E402
 from relayout.targets.torch.kernels.inductor import KernelRun  # noqa: E402
 from relayout.targets.torch.kernels.native_region import native_regions  # noqa: E402
 from relayout.targets.torch.kernels.parts import borders_of  # noqa: E402
@@ -148,9 +149,10 @@ def for_cuda(program: Program, dtype: str | None, *, last: bool) -> Program:
     bench = replace(made.bench, device="cuda")
     steps: list[Step] = []
     for part in made.parts:
-        candidates = [] if part.fused is None else candidates_of(part.fused, bench)
-        chosen = [Step(part.nodes, candidates[-1 if last else 0])] if candidates else []
-        steps += chosen or [Step((node,)) for node in part.nodes]
+        group = part.fused
+        found = [] if group is None else [*forms_of(group, bench), *products_of(group, bench)]
+        whole = [Step(part.nodes, found[-1 if last else 0])] if found else []
+        steps += whole or [Step((node,)) for node in part.nodes]
     return Program(program.model, tuple(steps), precision=precision_of(dtype))
 
 
@@ -239,7 +241,8 @@ def assert_same_for_batches(model: onnx.ModelProto, program: Program) -> str:
 def test_a_batch_of_any_length_has_the_same_kernels(name: str) -> None:
     program, _ = tuned(program_of(open_batch(name)))
     fixed, _ = tuned(program_of(small_model(name, batch=1)))
-    steps = plan.Plan.of(fixed, groups_of(fixed.model)).library_steps()
+    made = plan.Plan.of(fixed, groups_of(fixed.model))
+    steps = stored(made.library_steps(), made)
     assert realised(program.steps) == realised(steps) != []
     assert_same_for_batches(open_batch(name), program)
 

@@ -18,7 +18,10 @@ from relayout.targets.torch.compiled import loaded  # noqa: E402
 from relayout.targets.torch.kernels.fused import Fused  # noqa: E402
 from relayout.targets.torch.kernels.parts import parts_of  # noqa: E402
 from relayout.targets.torch.kernels.triton_depthwise import depthwise_kernels  # noqa: E402
-from relayout.targets.torch.kernels.triton_product import product_kernels  # noqa: E402
+from relayout.targets.torch.kernels.triton_product import (  # noqa: E402
+    pixel_kernels,
+    product_kernels,
+)
 from relayout.targets.torch.kernels.window import sliding_of  # noqa: E402
 from relayout.targets.torch.program import Program, Step  # noqa: E402
 from relayout.targets.torch.source import write_source  # noqa: E402
@@ -102,6 +105,12 @@ def depthwise(group: Fused) -> Sequence[Any]:
     return depthwise_kernels(group, window)
 
 
+def pixels(group: Fused) -> Sequence[Any]:
+    window = sliding_of(group.anchor)
+    assert window is not None
+    return pixel_kernels(group, window)
+
+
 WINDOWS = [(3, 1, (1, 1, 1, 1)), (3, 2, (1, 1, 1, 1)), (7, 1, (3, 3, 3, 3)), (2, 3, (0, 1, 1, 0))]
 
 
@@ -143,7 +152,7 @@ def test_product_of_every_pixel(end: str) -> None:
     }
     first = helper.make_node("Conv", ["x", "w", "b"], ["v0"])
     model = model_of(first, ([2, 24, 7, 13], [2, 40, 7, 13]), weights, end)
-    assert_kernels_right(model, product_kernels)
+    assert_kernels_right(model, pixels)
 
 
 def test_other_convolutions_have_no_kernel_for_filters_per_channel() -> None:

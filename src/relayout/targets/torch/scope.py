@@ -36,6 +36,8 @@ class Scope:
     parent: Scope | None = None
     statements: list[Statement] = field(default_factory=list)
     forms: dict[ir.Value, Form] = field(default_factory=dict)
+    copies: dict[tuple[ir.Value, str], str] = field(default_factory=dict)
+    """Names of tensors stored otherwise, by the call that stores them so."""
 
     def inner(self) -> Scope:
         """The scope of a function inside this one."""
@@ -94,6 +96,13 @@ class Scope:
         name = self.draft.names.fresh(hint)
         self.statements.append(Statement(f"{name} = {expression}"))
         return name
+
+    def copied(self, value: ir.Value, hint: str, call: str) -> str:
+        """A name for a tensor after a call that only stores it otherwise; written once."""
+        key = (value, call)
+        if key not in self.copies:
+            self.copies[key] = self.let(hint, f"{self.tensor(value)}.{call}")
+        return self.copies[key]
 
     def plain(self, item: Scalar, hint: str = "n") -> Scalar:
         """The number under a name of its own, unless its expression is as short."""

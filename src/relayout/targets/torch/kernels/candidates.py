@@ -5,6 +5,7 @@ from __future__ import annotations
 import onnx_ir as ir
 import torch
 
+from relayout.targets.torch.kernels.conv_form import ConvForm
 from relayout.targets.torch.kernels.fused import Fused
 from relayout.targets.torch.kernels.inductor import ConvKernel
 from relayout.targets.torch.kernels.library import (
@@ -14,9 +15,10 @@ from relayout.targets.torch.kernels.library import (
     OneDnnConv,
     PlainConv,
 )
+from relayout.targets.torch.kernels.orders import FIRST, LAST
 from relayout.targets.torch.kernels.trial import Bench, Candidate
 from relayout.targets.torch.kernels.triton_depthwise import depthwise_kernels
-from relayout.targets.torch.kernels.triton_product import product_kernels
+from relayout.targets.torch.kernels.triton_product import pixel_kernels, product_kernels
 from relayout.targets.torch.kernels.triton_text import has_triton
 from relayout.targets.torch.kernels.window import Sliding
 
@@ -24,45 +26,50 @@ TENSOR_CORE_DEPTHS = (4, 8)
 """Numbers of channels that tensor cores take without a slower way round."""
 
 
-def candidates_of(group: Fused, bench: Bench) -> list[Candidate]:
-    """The kernels there are for a group; none where its nodes are as good one by one."""
-    takes_triton = _takes_triton(bench)
-    if not group.is_conv:
-        linear: list[Candidate] = [Linear(group)]
-        if takes_triton and bench.shape(group.source) is not None:
-            return [*linear, *product_kernels(group)]
-        return linear if len(group.nodes) > 1 else []
-    window = bench.window(group.anchor)
+def products_of(group: Fused, bench: Bench) -> list[Candidate]:
+    """The kernels there are for a product; none where the nodes are as good one by one."""
+    if group.is_conv:
+        return []
+    if _takes_triton(bench) and bench.shape(group.source) is not None:
+        return [Linear(group), *product_kernels(group)]
+    return [Linear(group)] if len(group.nodes) > 1 else []
+
+
+def forms_of(group: Fused, bench: Bench) -> list[ConvForm]:
+    """The kernels there are for a convolution, those that are channels last throughout first."""
+    window = bench.window(group.anchor) if group.is_conv else None
     if window is None or window.padding is None or group.activation.gelu:
         return []
     if bench.device.startswith("cuda"):
-        found = cuda_candidates(group, window)
-        return [*found, *triton_candidates(group, window)] if takes_triton else found
+        own = triton_forms(group, window) if _takes_triton(bench) else []
+        return [*cuda_forms(group, window), *own]
     activation = group.activation
     has_kernel = activation.is_none or activation.is_relu or activation.is_bounded
     is_there = torch.backends.mkldnn.is_available() and bench.precision.reduced == ir.DataType.FLOAT
+    plain = [PlainConv(group, window), PlainConv(group, window, FIRST, FIRST)]
     if not (has_kernel and is_there):
-        return [PlainConv(group, window)]
-    return [OneDnnConv(group, window), PlainConv(group, window)]
+        return [*plain]
+    last, first = (OneDnnConv(group, window, order) for order in (LAST, FIRST))
+    return [last, plain[0], first, plain[1]]
 
 
-def cuda_candidates(group: Fused, window: Sliding) -> list[Candidate]:
+def cuda_forms(group: Fused, window: Sliding) -> list[ConvForm]:
     """Kernels that do all of a group at once, or else torch's own and the rest behind it."""
     if not group.activation.is_relu:
-        return _cuda_candidates_in_parts(group, window)
-    found: list[Candidate] = [CudnnConv(group, window)]
+        return _cuda_forms_in_parts(group, window)
+    found: list[ConvForm] = [CudnnConv(group, window)]
     if window.groups == 1:
         depths = [depth for depth in TENSOR_CORE_DEPTHS if depth > window.source[1]]
-        found += [CudnnConv(group, window, depth) for depth in depths]
+        found += [CudnnConv(group, window, depth=depth) for depth in depths]
     if window.is_pointwise and group.residual is None:
         found.append(GemmConv(group, window))
-    return found
+    return [*found, CudnnConv(group, window, FIRST, FIRST)]
 
 
-def triton_candidates(group: Fused, window: Sliding) -> list[Candidate]:
+def triton_forms(group: Fused, window: Sliding) -> list[ConvForm]:
     """Kernels of our own, where libraries may have none that does all of a group."""
     if window.is_pointwise:
-        return [*product_kernels(group)]
+        return [*pixel_kernels(group, window)]
     return [*depthwise_kernels(group, window)]
 
 
@@ -72,13 +79,14 @@ def _takes_triton(bench: Bench) -> bool:
     return bench.device.startswith("cuda") and is_reduced and has_triton()
 
 
-def _cuda_candidates_in_parts(group: Fused, window: Sliding) -> list[Candidate]:
+def _cuda_forms_in_parts(group: Fused, window: Sliding) -> list[ConvForm]:
     """Where no kernel does all: a product or a convolution, and the rest behind it."""
-    plain = PlainConv(group, window)
+    plain = [PlainConv(group, window), PlainConv(group, window, FIRST, FIRST)]
     if window.is_pointwise and group.bias is not None:
-        return [GemmConv(group, window), plain]
-    is_bare = group.activation.is_none and group.bias is None and group.residual is None
-    return [plain] if is_bare else [ConvKernel(group, window)]
+        return [GemmConv(group, window), *plain]
+    if group.activation.is_none and group.bias is None and group.residual is None:
+        return [*plain]
+    return [ConvKernel(group, window), ConvKernel(group, window, FIRST, FIRST)]
 
 
 def key_of(group: Fused, bench: Bench) -> str:

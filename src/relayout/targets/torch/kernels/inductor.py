@@ -11,10 +11,10 @@ import onnx_ir as ir
 
 from relayout.graph.read import constant_of, is_op, shape_of
 from relayout.targets.torch.draft import WEIGHTS, Draft
+from relayout.targets.torch.kernels.conv_form import ConvForm
 from relayout.targets.torch.kernels.fused import Fused
-from relayout.targets.torch.kernels.library import channels_last, conv_text
+from relayout.targets.torch.kernels.orders import LAST, Order
 from relayout.targets.torch.kernels.parts import Part
-from relayout.targets.torch.kernels.window import Sliding
 from relayout.targets.torch.program import EAGER, Step
 from relayout.targets.torch.runtime.kernel import Kernel
 from relayout.targets.torch.scalars import literal
@@ -31,25 +31,26 @@ TENSORS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class ConvKernel:
+class ConvKernel(ConvForm):
     """A convolution of the library, and one kernel for all that follows it."""
 
-    group: Fused
-    window: Sliding
-    name: str = "conv and kernel"
+    @property
+    def kind(self) -> str:
+        return "conv and kernel"
 
     def write(self, _nodes: tuple[ir.Node, ...], scope: Scope) -> None:
         group = self.group
         operands = ["y"]
-        given = [scope.let("convolved", conv_text(group, self.window, scope, "None"))]
+        given = [scope.let("convolved", self.convolved(scope, "None"))]
         total = "y"
         if group.bias is not None:
             operands.append("bias")
             given.append(scope.tensor(group.bias))
             total += " + bias.reshape(-1, 1, 1)"
-        if group.residual is not None:
+        other = self.residual(scope)
+        if other is not None:
             operands.append("residual")
-            given.append(channels_last(group.residual, scope))
+            given.append(other)
             total += " + residual"
         rest = f"({', '.join(operands)}):\n    return {_activated(total, group)}"
         kernel = _kernel_for("finish", rest, scope.draft)
@@ -123,7 +124,11 @@ def _plain(parameters: Sequence[str], body: str) -> tuple[str, list[str]]:
 class EagerRun:
     """The same nodes one by one."""
 
-    name: str = "eager"
+    reads: Order = LAST
+
+    @property
+    def name(self) -> str:
+        return "eager" if self.reads == LAST else f"eager {self.reads}"
 
     def write(self, nodes: tuple[ir.Node, ...], scope: Scope) -> None:
         EAGER.write(nodes, scope)

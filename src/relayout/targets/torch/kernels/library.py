@@ -7,30 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 import onnx_ir as ir
 
-from relayout.graph.read import constant_of, is_op
+from relayout.graph.read import constant_of
+from relayout.targets.torch.kernels.conv_form import ConvForm
 from relayout.targets.torch.kernels.fused import Fused
-from relayout.targets.torch.kernels.window import Sliding
+from relayout.targets.torch.kernels.orders import CHANNELS_LAST, FIRST, Order
 from relayout.targets.torch.runtime.pointwise import pointwise
 from relayout.targets.torch.scalars import literal
 from relayout.targets.torch.scope import Scope
-
-CHANNELS_LAST = "memory_format=torch.channels_last"
-KEEPS_LAYOUT = ("Conv", "MaxPool", "AveragePool", "Relu", "Clip", "Add", "Mul", "GlobalAveragePool")
-"""Operators whose result torch stores channels last if the operand is."""
-
-
-def channels_last(value: ir.Value, scope: Scope) -> str:
-    """The expression of a tensor stored channels last."""
-    text = scope.tensor(value)
-    if is_op(value.producer(), *KEEPS_LAYOUT):
-        return text
-    return scope.let("channels_last", f"{text}.contiguous({CHANNELS_LAST})")
-
-
-def _weight(group: Fused, scope: Scope) -> str:
-    return scope.draft.prepare(
-        f"{group.output.name}_weight", f"{scope.tensor(group.weight)}.contiguous({CHANNELS_LAST})"
-    )
 
 
 def bias_of(group: Fused, scope: Scope) -> str:
@@ -41,17 +24,6 @@ def bias_of(group: Fused, scope: Scope) -> str:
     length = 0 if tensor is None else int(tensor.shape[0])  # type: ignore[arg-type]
     zeros = ir.tensor(np.zeros(length, np.float32))
     return scope.draft.weight(zeros, f"{group.output.name}_bias")
-
-
-def _arguments(window: Sliding) -> str:
-    padding = list(window.padding or (0, 0))
-    return f"{list(window.strides)}, {padding}, {list(window.dilations)}, {window.groups}"
-
-
-def conv_text(group: Fused, window: Sliding, scope: Scope, bias: str) -> str:
-    """The convolution of torch alone."""
-    source = channels_last(group.source, scope)
-    return f"F.conv2d({source}, {_weight(group, scope)}, {bias}, {_arguments(window)})"
 
 
 def finish(group: Fused, text: str, scope: Scope) -> None:
@@ -67,62 +39,61 @@ def finish(group: Fused, text: str, scope: Scope) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class PlainConv:
+class PlainConv(ConvForm):
     """The convolution of torch, and the rest of the group behind it."""
 
-    group: Fused
-    window: Sliding
-    name: str = "plain"
+    @property
+    def kind(self) -> str:
+        return "plain"
 
     def write(self, _nodes: tuple[ir.Node, ...], scope: Scope) -> None:
         bias = "None" if self.group.bias is None else scope.tensor(self.group.bias)
-        text = conv_text(self.group, self.window, scope, bias)
-        if self.group.residual is not None:
+        text = self.convolved(scope, bias)
+        other = self.residual(scope)
+        if other is not None:
             total = scope.let("total", text)
-            text = f"{total}.add_({scope.tensor(self.group.residual)})"
+            text = f"{total}.add_({other})"
         finish(self.group, text, scope)
 
 
 @dataclass(frozen=True, slots=True)
-class CudnnConv:
+class CudnnConv(ConvForm):
     """cuDNN's convolution with bias and Relu, or with bias, sum and Relu."""
 
-    group: Fused
-    window: Sliding
     depth: int = 0
     """If not 0, the operand gets so many channels, those that are added being zeros."""
 
     @property
-    def name(self) -> str:
+    def kind(self) -> str:
         return f"cudnn_{self.depth}" if self.depth else "cudnn"
 
     def write(self, _nodes: tuple[ir.Node, ...], scope: Scope) -> None:
-        source, weight = channels_last(self.group.source, scope), _weight(self.group, scope)
+        source, weight = self.source(scope), self.weight(scope)
         if self.depth:
             more = self.depth - self.window.source[1]
             source = scope.let("padded", f"F.pad({source}, [0, 0, 0, 0, 0, {more}])")
             padded = f"F.pad({weight}, [0, 0, 0, 0, 0, {more}]).contiguous({CHANNELS_LAST})"
             weight = scope.draft.prepare(f"{self.group.output.name}_padded", padded)
-        bias, rest = bias_of(self.group, scope), _arguments(self.window)
-        if self.group.residual is None:
+        bias, rest = bias_of(self.group, scope), self.arguments
+        other = self.residual(scope)
+        if other is None:
             text = f"torch.cudnn_convolution_relu({source}, {weight}, {bias}, {rest})"
         else:
-            other = scope.tensor(self.group.residual)
             given = f"{source}, {weight}, {other}, 1.0, {bias}, {rest}"
             text = f"torch.cudnn_convolution_add_relu({given})"
         scope.bind(self.group.output, text)
 
 
 @dataclass(frozen=True, slots=True)
-class GemmConv:
+class GemmConv(ConvForm):
     """A pointwise convolution as a product of cuBLASLt, with its bias and Relu in the epilogue."""
 
-    group: Fused
-    window: Sliding
-    name: str = "gemm"
+    @property
+    def kind(self) -> str:
+        return "gemm"
 
     def write(self, _nodes: tuple[ir.Node, ...], scope: Scope) -> None:
-        source = channels_last(self.group.source, scope)
+        source = self.source(scope)
         matrix = scope.draft.prepare(
             f"{self.group.output.name}_matrix", f"{scope.tensor(self.group.weight)}.flatten(1).t()"
         )
@@ -132,23 +103,27 @@ class GemmConv:
         if is_relu:
             scope.bind(self.group.output, text)
             return
-        if self.group.residual is not None:
+        other = self.residual(scope)
+        if other is not None:
             total = scope.let("total", text)
-            text = f"{total}.add_({scope.tensor(self.group.residual)})"
+            text = f"{total}.add_({other})"
         finish(self.group, text, scope)
 
 
 @dataclass(frozen=True, slots=True)
-class OneDnnConv:
-    """oneDNN's convolution with the weights in its own order, and what it fuses."""
+class OneDnnConv(ConvForm):
+    """oneDNN's convolution with the weights in its own order, and what it fuses.
 
-    group: Fused
-    window: Sliding
-    name: str = "onednn"
+    Whatever it reads, it writes channels last.
+    """
+
+    @property
+    def kind(self) -> str:
+        return "onednn"
 
     def write(self, _nodes: tuple[ir.Node, ...], scope: Scope) -> None:
         window, group = self.window, self.group
-        source = channels_last(group.source, scope)
+        source = self.source(scope)
         padding, strides = list(window.padding or (0, 0)), list(window.strides)
         order = f"{padding}, {strides}, {list(window.dilations)}, {window.groups}"
         weight = scope.draft.prepare(
@@ -158,13 +133,13 @@ class OneDnnConv:
         )
         bias = "None" if group.bias is None else scope.tensor(group.bias)
         unary, scalars = _attributes(group)
-        if group.residual is None:
+        other = self.residual(scope)
+        if other is None:
             text = (
                 f"torch.ops.mkldnn._convolution_pointwise({source}, {weight}, {bias}, {order}, "
                 f"{unary!r}, {scalars}, '')"
             )
         else:
-            other = channels_last(group.residual, scope)
             last = None if unary == "none" else unary
             text = (
                 f"torch.ops.mkldnn._convolution_pointwise.binary({source}, {other}, {weight}, "
@@ -188,6 +163,8 @@ class Linear:
     """A product with a constant matrix and a bias as one call of the library."""
 
     group: Fused
+    reads: Order = FIRST
+    """Its rows are stored as they are."""
     name: str = "linear"
 
     def write(self, _nodes: tuple[ir.Node, ...], scope: Scope) -> None:

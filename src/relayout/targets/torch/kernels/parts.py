@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
+from typing import TypeAlias
 
 import onnx_ir as ir
 
 from relayout.graph.read import constant_of
 from relayout.graph.region import captured_by
 from relayout.targets.torch.kernels.fused import Fused, read_fused
+
+Borders: TypeAlias = tuple[tuple[ir.Value, ...], tuple[ir.Value, ...]]
+"""Operands and results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,7 @@ def _needed(fused: Fused, nodes: Sequence[ir.Node]) -> list[ir.Node]:
     return needed[::-1]
 
 
-def borders_of(nodes: Sequence[ir.Node]) -> tuple[tuple[ir.Value, ...], tuple[ir.Value, ...]]:
+def borders_of(nodes: Sequence[ir.Node]) -> Borders:
     """What some nodes read from outside, and what is read of them there."""
     inside = set(nodes)
     read = dict.fromkeys(value for node in nodes for value in node.inputs if value is not None)

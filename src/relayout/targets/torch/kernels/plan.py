@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -12,7 +13,8 @@ import onnx_ir as ir
 import torch
 
 from relayout.fusion.groups import Abilities
-from relayout.targets.torch.kernels.candidates import candidates_of, key_of
+from relayout.targets.torch.kernels.candidates import forms_of, key_of, products_of
+from relayout.targets.torch.kernels.conv_form import ConvForm
 from relayout.targets.torch.kernels.fused import Fused
 from relayout.targets.torch.kernels.inductor import (
     EagerRun,
@@ -22,7 +24,8 @@ from relayout.targets.torch.kernels.inductor import (
     runs_of,
 )
 from relayout.targets.torch.kernels.native_region import Region, native_regions, native_source
-from relayout.targets.torch.kernels.parts import Part, borders_of, parts_of
+from relayout.targets.torch.kernels.orders import FIRST, LAST, Order, Turn
+from relayout.targets.torch.kernels.parts import Borders, Part, borders_of, parts_of
 from relayout.targets.torch.kernels.prices import Prices
 from relayout.targets.torch.kernels.trial import Bench, Candidate
 from relayout.targets.torch.kernels.winograd import prefers_winograd
@@ -54,23 +57,19 @@ def device_name(device: str) -> str:
     return f"cpu-{capability}-{torch.get_num_threads()}threads-torch{torch.__version__}"
 
 
-def planned(
-    program: Program, groups: Iterable[Sequence[ir.Node]]
-) -> tuple[tuple[Step, ...], list[Choice]]:
-    """The steps of a program with the fastest kernels for its groups, and what was chosen."""
-    plan = Plan.of(program, groups)
-    steps = plan.library_steps()
-    if plan.bench.device == "cpu" and plan.bench.precision.reduced == ir.DataType.FLOAT:
-        steps = plan.with_regions(steps) if can_build() else steps
-    steps = plan.with_kernels(steps)
-    plan.bench.prices.save()
-    return tuple(steps), plan.choices
-
-
 @cache
 def can_build() -> bool:
     """Whether C++ kernels can be built here."""
     return native_library(native_source()) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Forms:
+    """The fastest ways to run a convolution, one for each way to store what it reads and writes."""
+
+    key: str
+    options: tuple[ConvForm, ...]
+    """The first is channels last throughout."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +78,11 @@ class Plan:
 
     parts: list[Part]
     bench: Bench
-    choices: list[Choice] = field(default_factory=list)
+    forms: dict[ir.Node, Forms] = field(default_factory=dict)
+    """By the last node of a group."""
+    _told: dict[ir.Node, Choice] = field(default_factory=dict)
+    _turns: dict[str, Choice] = field(default_factory=dict)
+    _choices: list[Choice] = field(default_factory=list)
 
     @classmethod
     def of(cls, program: Program, groups: Iterable[Sequence[ir.Node]]) -> Plan:
@@ -104,6 +107,10 @@ class Plan:
         """Programs of C++ kernels in the place of steps where that is faster."""
         fused = {part.nodes[-1]: part.fused for part in self.parts if part.fused is not None}
         prices = self.bench.prices
+        if self.bench.device != "cpu" or self.bench.precision.reduced != ir.DataType.FLOAT:
+            return list(steps)
+        if not can_build():
+            return list(steps)
         whole: list[Step] = []
         for region in native_regions(steps, fused, lambda each: prefers_winograd(each, prices)):
             if isinstance(region, Step):
@@ -126,14 +133,71 @@ class Plan:
             whole += run if chosen is None else [Step(nodes, chosen)]
         return whole
 
-    def _library_kernel(self, group: Fused) -> Candidate | None:
-        candidates = candidates_of(group, self.bench)
-        if not candidates:
+    def tell(self, steps: Sequence[Step], turned: Iterable[tuple[ir.Value, Order]]) -> None:
+        """Note which forms convolutions have, and which tensors are copied into which order."""
+        self._turns.clear()
+        for value, order in turned:
+            key = self._turn_key(value)
+            if key is not None:
+                self._turns[key] = Choice(key, f"to {order}", self.bench.prices.seconds[key])
+        for step in steps:
+            forms = self.forms.get(step.nodes[-1])
+            if forms is not None and isinstance(step.realisation, ConvForm):
+                known = self.bench.prices.seconds.get(forms.key, {})
+                self._told[step.nodes[-1]] = Choice(forms.key, step.realisation.name, known)
+
+    @property
+    def choices(self) -> list[Choice]:
+        return [*self._told.values(), *self._turns.values(), *self._choices]
+
+    def turn_seconds(self, value: ir.Value) -> tuple[float, float]:
+        """What it takes to store a tensor of four axes channels last, and channels first."""
+        key = self._turn_key(value)
+        if key is None:
+            return 0.0, 0.0
+        turns = (Turn(value, FIRST, LAST), Turn(value, LAST, FIRST))
+        return self._both(key, (), ((value,), (value,)), turns)
+
+    def _turn_key(self, value: ir.Value) -> str | None:
+        """None where both orders are the same."""
+        lengths = self.bench.shape(value) or ()
+        if lengths[1] == 1 or math.prod(lengths[2:]) == 1:
             return None
+        return f"turn {'x'.join(map(str, lengths))} {self.bench.precision.reduced.name}"
+
+    def pool_seconds(self, node: ir.Node) -> tuple[float, float]:
+        """What a node takes channels last, and channels first."""
+        key = _run_key((node,), self.bench)
+        return self._both(key, (node,), borders_of((node,)), (EagerRun(), EagerRun(FIRST)))
+
+    def _both(
+        self,
+        key: str,
+        nodes: tuple[ir.Node, ...],
+        borders: Borders,
+        ways: tuple[Candidate, Candidate],
+    ) -> tuple[float, float]:
+        known = self.bench.prices.seconds.get(key, {})
+        if any(way.name not in known for way in ways):
+            self.bench.learn(key, nodes, *borders, ways)
+        last, first = (self.bench.prices.seconds[key][way.name] for way in ways)
+        return last, first
+
+    def _library_kernel(self, group: Fused) -> Candidate | None:
+        """The fastest product, or form that is channels last; all other forms are noted."""
         operands = [group.source] + ([] if group.residual is None else [group.residual])
         borders = (tuple(dict.fromkeys(operands)), (group.output,))
-        key = key_of(group, self.bench)
-        return self._fastest(key, group.nodes, borders, candidates)
+        key, prices = key_of(group, self.bench), self.bench.prices
+        products = products_of(group, self.bench)
+        if products:
+            return self._fastest(key, group.nodes, borders, products)
+        forms = forms_of(group, self.bench)
+        if not forms:
+            return None
+        if any(form.name not in prices.seconds.get(key, {}) for form in forms):
+            self.bench.learn(key, group.nodes, *borders, forms)
+        self.forms[group.nodes[-1]] = Forms(key, _fastest_forms(key, forms, prices))
+        return self.forms[group.nodes[-1]].options[0]
 
     def _run_kernel(self, nodes: tuple[ir.Node, ...]) -> Candidate | None:
         """The kernel of Inductor for some nodes, or None where they are as fast one by one."""
@@ -149,19 +213,42 @@ class Plan:
         self,
         key: str,
         nodes: tuple[ir.Node, ...],
-        borders: tuple[tuple[ir.Value, ...], tuple[ir.Value, ...]],
+        borders: Borders,
         candidates: Sequence[Candidate],
     ) -> Candidate:
         chosen = self.bench.fastest(key, nodes, *borders, candidates)
         known = self.bench.prices.seconds.get(key, {})
-        self.choices.append(Choice(key, chosen.name, known))
+        self._choices.append(Choice(key, chosen.name, known))
         return chosen
 
 
+def _fastest_forms(key: str, forms: Sequence[ConvForm], prices: Prices) -> tuple[ConvForm, ...]:
+    """The fastest form of each pair of orders that can be run; the first pair's in any case."""
+    by_orders: dict[tuple[Order, Order], dict[str, ConvForm]] = {}
+    for form in forms:
+        by_orders.setdefault((form.reads, form.writes), {})[form.name] = form
+    best = [
+        named[prices.best(key, tuple(named)) or next(iter(named))] for named in by_orders.values()
+    ]
+    known = prices.seconds.get(key, {})
+    return (best[0], *(form for form in best[1:] if math.isfinite(known[form.name])))
+
+
 def _region_key(region: Region) -> str:
-    """A region by its steps, wherever they lie in memory."""
-    text = json.dumps([region.native.entries, region.native.results], default=str)
+    """A region by its steps, wherever they lie in memory, and by the orders they would have."""
+    described = [region.native.entries, region.native.results, *_unusual(region.steps)]
+    text = json.dumps(described, default=str)
     return f"region of {len(region.nodes)} nodes {hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+def _unusual(steps: Sequence[Step]) -> list[str]:
+    """The convolutions that are not channels last throughout."""
+    forms = [(n, step.realisation) for n, step in enumerate(steps)]
+    return [
+        f"{number} {form.name}"
+        for number, form in forms
+        if isinstance(form, ConvForm) and (form.reads, form.writes) != (LAST, LAST)
+    ]
 
 
 def _run_key(nodes: Sequence[ir.Node], bench: Bench) -> str:

@@ -6,16 +6,16 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import onnx_ir as ir
 import torch
 
-from relayout.graph.read import is_op
 from relayout.targets.torch.compiled import module_of
 from relayout.targets.torch.draft import WEIGHTS, Draft
 from relayout.targets.torch.dtypes import Precision
 from relayout.targets.torch.helpers import closure
+from relayout.targets.torch.kernels.orders import FIRST, LAST, Order
 from relayout.targets.torch.kernels.prices import Prices
 from relayout.targets.torch.kernels.window import (
     Lengths,
@@ -31,7 +31,9 @@ from relayout.targets.torch.source import IMPORTS, written_preparation
 from relayout.targets.torch.statements import indented
 from relayout.targets.torch.weights import stored
 
-ROUNDS = 7
+LEAST_ROUNDS, MOST_ROUNDS = 7, 40
+ENOUGH = 0.1
+"""Seconds after which candidates have been run often enough."""
 
 
 class Candidate(Protocol):
@@ -41,6 +43,14 @@ class Candidate(Protocol):
     def name(self) -> str: ...
 
     def write(self, nodes: tuple[ir.Node, ...], scope: Scope) -> None: ...
+
+
+@runtime_checkable
+class Ordered(Protocol):
+    """What reads tensors of four axes in a certain order."""
+
+    @property
+    def reads(self) -> Order: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +86,7 @@ class Bench:
         by_name = {candidate.name: candidate for candidate in candidates}
         known = self.prices.best(key, tuple(by_name))
         if known is None:
-            self._learn(key, nodes, operands, results, candidates)
+            self.learn(key, nodes, operands, results, candidates)
             known = self.prices.best(key, tuple(by_name))
         return by_name[known or candidates[0].name]
 
@@ -90,10 +100,10 @@ class Bench:
     ) -> float:
         """What a candidate takes: known from before, or timed now."""
         if candidate.name not in self.prices.seconds.get(key, {}):
-            self._learn(key, nodes, operands, results, [candidate])
+            self.learn(key, nodes, operands, results, [candidate])
         return self.prices.seconds[key][candidate.name]
 
-    def _learn(
+    def learn(
         self,
         key: str,
         nodes: tuple[ir.Node, ...],
@@ -101,6 +111,7 @@ class Bench:
         results: Sequence[ir.Value],
         candidates: Sequence[Candidate],
     ) -> None:
+        """Time candidates in turns."""
         runs = [self._run_of(nodes, operands, results, candidate) for candidate in candidates]
         for candidate, seconds in zip(candidates, timed(runs, self.device), strict=True):
             self.prices.learn(key, candidate.name, seconds)
@@ -128,18 +139,22 @@ class Bench:
         for name, tensor in draft.weights.items():
             array = stored(tensor, self.precision).copy()
             setattr(weights, name, as_tensor(array, self.device))
-        has_images = not is_op(nodes[0], "MatMul")
-        given = [self._sample(value, has_images) for value in operands]
+        reads = candidate.reads if isinstance(candidate, Ordered) else None
+        given = [self._sample(value, reads or _usual_order(value)) for value in operands]
         with torch.inference_mode():
             module.prepare(weights)
         return lambda: module.forward(weights, *given)
 
-    def _sample(self, value: ir.Value, has_images: bool) -> Any:
-        """Noise; images are stored channels last, what a product reads is stored as it is."""
+    def _sample(self, value: ir.Value, order: Order) -> Any:
         dtype = getattr(torch, self.precision.name(value.dtype or ir.DataType.FLOAT))
         data = torch.randn(self.shape(value) or (), device=self.device).to(dtype)
-        is_image = has_images and data.dim() == 4
-        return data.contiguous(memory_format=torch.channels_last) if is_image else data
+        is_last = data.dim() == 4 and order == LAST
+        return data.contiguous(memory_format=torch.channels_last) if is_last else data
+
+
+def _usual_order(value: ir.Value) -> Order:
+    """Models are given their inputs channels first."""
+    return FIRST if value.is_graph_input() else LAST
 
 
 def timed(runs: Sequence[Callable[[], Any]], device: str) -> list[float]:
@@ -149,7 +164,10 @@ def timed(runs: Sequence[Callable[[], Any]], device: str) -> list[float]:
     """
     ready = [_warmed(run, device) for run in runs]
     seconds: list[list[float]] = [[] for _ in runs]
-    for _ in range(ROUNDS):
+    begun = time.perf_counter()
+    for done in range(MOST_ROUNDS):
+        if done >= LEAST_ROUNDS and time.perf_counter() - begun > ENOUGH:
+            break
         for taken, run in zip(seconds, ready, strict=True):
             taken.append(float("inf") if run is None else _seconds(run, device))
     return [min(taken) for taken in seconds]

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import onnx_ir as ir
 
+from relayout.targets.torch.kernels.conv_form import ConvForm
 from relayout.targets.torch.kernels.fused import Fused
-from relayout.targets.torch.kernels.library import channels_last
 from relayout.targets.torch.kernels.triton_text import activated, given_names, kernel_named
 from relayout.targets.torch.kernels.window import Sliding
 from relayout.targets.torch.scope import Scope
@@ -35,13 +35,13 @@ TILES = (Tile(8, 8, 4), Tile(4, 4, 8))
 
 
 @dataclass(frozen=True, slots=True)
-class TritonDepthwise:
-    group: Fused
-    window: Sliding
-    tile: Tile
+class TritonDepthwise(ConvForm):
+    """The whole group, channels last."""
+
+    tile: Tile = TILES[0]
 
     @property
-    def name(self) -> str:
+    def kind(self) -> str:
         tile = self.tile
         return f"triton {tile.rows}x{tile.columns} by {tile.lanes}"
 
@@ -53,9 +53,10 @@ class TritonDepthwise:
             f"{group.output.name}_taps",
             f"{scope.tensor(group.weight)}.flatten(1).t().contiguous()",
         )
-        given = [channels_last(group.source, scope), taps]
+        given = [self.source(scope), taps]
         given += [] if group.bias is None else [scope.tensor(group.bias)]
-        given += [] if group.residual is None else [channels_last(group.residual, scope)]
+        other = self.residual(scope)
+        given += [] if other is None else [other]
         scope.bind(group.output, f"{run}({', '.join(given)})")
 
 
@@ -63,7 +64,7 @@ def depthwise_kernels(group: Fused, window: Sliding) -> list[TritonDepthwise]:
     """The kernels for a group, if it has one filter for each channel."""
     depth = window.source[1]
     is_depthwise = window.groups == depth == window.result[1] and window.dilations == (1, 1)
-    return [TritonDepthwise(group, window, tile) for tile in TILES] if is_depthwise else []
+    return [TritonDepthwise(group, window, tile=tile) for tile in TILES] if is_depthwise else []
 
 
 def _depth(window: Sliding) -> int:

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 
 import onnx_ir as ir
 
+from relayout.targets.torch.kernels.conv_form import ConvForm
 from relayout.targets.torch.kernels.fused import Fused
-from relayout.targets.torch.kernels.library import channels_last
+from relayout.targets.torch.kernels.orders import FIRST, Order
 from relayout.targets.torch.kernels.triton_text import activated, given_names, kernel_named
+from relayout.targets.torch.kernels.window import Sliding
 from relayout.targets.torch.scope import Scope
 from relayout.targets.torch.statements import indented
 
@@ -38,29 +40,48 @@ TILES = (
 
 @dataclass(frozen=True, slots=True)
 class TritonProduct:
+    """A product with the rest of its group."""
+
     group: Fused
     tile: Tile
+    reads: Order = FIRST
+    """Its rows are stored as they are."""
 
     @property
     def name(self) -> str:
-        tile = self.tile
-        return f"triton {tile.rows}x{tile.columns}x{tile.depth}"
+        return _name(self.tile)
 
     def write(self, _nodes: tuple[ir.Node, ...], scope: Scope) -> None:
-        group, draft = self.group, scope.draft
-        kernel = kernel_named("product", _kernel(group), draft)
-        launch = draft.function("run_product", _launch(self, kernel))
-        run = (
-            draft.function("product_of_pixels", _pixels(group, launch)) if group.is_conv else launch
+        group = self.group
+        run = _written(group, self.tile, scope)
+        matrix = scope.draft.prepare(
+            f"{group.output.name}_matrix", f"{scope.tensor(group.weight)}.contiguous()"
         )
-        weight = scope.tensor(group.weight)
-        matrix = (
-            f"{weight}.flatten(1).t().contiguous()" if group.is_conv else f"{weight}.contiguous()"
-        )
-        given = [_operand(group, group.source, scope)]
-        given.append(draft.prepare(f"{group.output.name}_matrix", matrix))
+        given = [scope.tensor(group.source), matrix]
         given += [] if group.bias is None else [scope.tensor(group.bias)]
-        given += [] if group.residual is None else [_operand(group, group.residual, scope)]
+        given += [] if group.residual is None else [scope.tensor(group.residual)]
+        scope.bind(group.output, f"{run}({', '.join(given)})")
+
+
+@dataclass(frozen=True, slots=True)
+class TritonPixels(ConvForm):
+    """A pointwise convolution, which is a product of every pixel, with the rest of its group."""
+
+    tile: Tile = TILES[0]
+
+    @property
+    def kind(self) -> str:
+        return _name(self.tile)
+
+    def write(self, _nodes: tuple[ir.Node, ...], scope: Scope) -> None:
+        group = self.group
+        launch = _written(group, self.tile, scope)
+        run = scope.draft.function("product_of_pixels", _pixels(group, launch))
+        matrix = f"{scope.tensor(group.weight)}.flatten(1).t().contiguous()"
+        given = [self.source(scope), scope.draft.prepare(f"{group.output.name}_matrix", matrix)]
+        given += [] if group.bias is None else [scope.tensor(group.bias)]
+        other = self.residual(scope)
+        given += [] if other is None else [other]
         scope.bind(group.output, f"{run}({', '.join(given)})")
 
 
@@ -68,8 +89,18 @@ def product_kernels(group: Fused) -> list[TritonProduct]:
     return [TritonProduct(group, tile) for tile in TILES]
 
 
-def _operand(group: Fused, value: ir.Value, scope: Scope) -> str:
-    return channels_last(value, scope) if group.is_conv else scope.tensor(value)
+def pixel_kernels(group: Fused, window: Sliding) -> list[TritonPixels]:
+    return [TritonPixels(group, window, tile=tile) for tile in TILES]
+
+
+def _name(tile: Tile) -> str:
+    return f"triton {tile.rows}x{tile.columns}x{tile.depth}"
+
+
+def _written(group: Fused, tile: Tile, scope: Scope) -> str:
+    """The name of a function of rows and a matrix."""
+    kernel = kernel_named("product", _kernel(group), scope.draft)
+    return scope.draft.function("run_product", _launch(group, tile, kernel))
 
 
 KERNEL = """\
@@ -115,8 +146,8 @@ def _kernel(group: Fused) -> str:
     return KERNEL.format(more=more, end="\n".join(indented(end)))
 
 
-def _launch(one: TritonProduct, kernel: str) -> str:
-    names, tile = given_names(one.group), one.tile
+def _launch(group: Fused, tile: Tile, kernel: str) -> str:
+    names = given_names(group)
     flat = [f"{name} = {name}.reshape(-1, columns)" for name in names if name == "residual"]
     operands = ", ".join(("rows", "matrix", *names, "y"))
     sizes = f"depth % {tile.depth} == 0, {tile.rows}, {tile.columns}, {tile.depth}"
