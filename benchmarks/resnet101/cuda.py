@@ -134,18 +134,11 @@ WAYS: dict[str, Callable[[Case], Run]] = {
 }
 
 QUICK: tuple[tuple[str, int, tuple[str, ...]], ...] = (
-    ("resnet101", 64, ()),
-    ("resnet101", 64, (EAGER_LAST,)),
-    ("resnet101", 32, ()),
-    ("resnet101", 16, ()),
-    ("resnet101", 64, (EAGER_LAST, FREEZING)),
-    ("resnet50", 64, ()),
-    ("mobilenet_v2", 64, (EAGER_LAST,)),
-    ("convnext_tiny", 64, (EAGER_LAST,)),
-    ("resnet101", 64, (EAGER_LAST, FREEZING, EAGER)),
-    ("resnet101", 32, (FREEZING,)),
-    ("resnet101", 16, (FREEZING,)),
-    ("resnet101", 64, (FREEZING, INDUCTOR)),
+    ("resnet101", 64, (FREEZING, INDUCTOR, EAGER_LAST, EAGER)),
+    ("mobilenet_v2", 64, (FREEZING,)),
+    ("convnext_tiny", 64, (FREEZING,)),
+    ("resnet50", 64, (FREEZING,)),
+    *((name, batch, (FREEZING,)) for batch in (16, 32, 1) for name in NETWORKS),
 )
 """What is measured beside relayout, the most important first."""
 
