@@ -20,11 +20,12 @@ from relayout.collector import paused_collector
 from relayout.delivery import Stage, deliver
 from relayout.describe import (
     assumed,
-    defaults_note,
     figures,
+    held_note,
     layouts_record,
     model_record,
     transpose_records,
+    turned_note,
 )
 from relayout.errors import RelayoutError
 from relayout.graph.interface import free_interface
@@ -32,10 +33,10 @@ from relayout.graph.invariants import Interface
 from relayout.graph.load import load
 from relayout.graph.measure import Measure, Objective, measure
 from relayout.graph.model import LoadedModel
-from relayout.graph.opset import raise_opset
 from relayout.graph.save import to_proto
 from relayout.graph.sources import ModelSource
 from relayout.infer.colours import Look
+from relayout.opening import Opener, opened
 from relayout.pipeline import Checking, Outcome, Timing, layouts, learn_shapes, prepared
 from relayout.report.layouts import LayoutsRecord
 from relayout.report.records import ModelRecord, RunRecord, TransposeRecord
@@ -66,6 +67,8 @@ class Result:
     """Nodes in an order that the target has no kernel for, before and after."""
     by_factors: bool = False
     """Whether operators were let work on the factors of merged axes before the choice."""
+    fixed_defaults: bool = False
+    """Whether inputs with defaults were to be made constants."""
 
     @property
     def trades(self) -> bool:
@@ -102,6 +105,7 @@ class Result:
             "free_inputs": terms.free_inputs,
             "free_outputs": terms.free_outputs,
             "opset": self.loaded.ir.opset_imports.get(""),
+            "fix_defaults": self.fixed_defaults,
             "by_factors": self.by_factors,
         }
         return claim(self.choose.decisions, settings)
@@ -127,7 +131,9 @@ class Result:
     def record(self) -> RunRecord:
         """What there is to tell."""
         left = self._left()
-        notes = defaults_note(self.loaded.ir) if left else ()
+        notes = turned_note(self.loaded.ir) if left else ()
+        if self.loaded.frozen is None:
+            notes += held_note(self.loaded.ir, self.choose.terms.target)
         applied: Counter[str] = Counter()
         for outcome in self.outcomes:
             applied += outcome.applied
@@ -163,6 +169,7 @@ def optimize(
     free_inputs: bool = False,
     free_outputs: bool = False,
     opset: int | None = None,
+    fix_defaults: bool = False,
     verify: bool = True,
     inputs: NumericOptions | None = None,
     stage: Stage = lambda _: None,
@@ -174,30 +181,32 @@ def optimize(
     `minimize` is "bytes" (fewest bytes moved by Transposes) or "count" (fewest Transposes); after
     `budget` seconds of choosing the best found is taken. `free_inputs` and `free_outputs` let the
     orders of the model's own inputs and outputs change; the notices say how. `opset` brings the
-    model to a newer opset first: from 23 on Attention is an operator.
+    model to a newer opset first: from 23 on Attention is an operator. `fix_defaults` makes
+    constants of inputs that have a default, which then are inputs no more.
 
     Nothing is written if the numbers differ or cannot be compared. A model in which nothing could
     be improved is written as it came, byte for byte.
     """
-    inputs = inputs or NumericOptions()
+    inputs = replace(inputs or NumericOptions(), fix_defaults=fix_defaults)
     runtime = target_of(target, keep)
     terms = Terms(objective_of(minimize), runtime, inputs.dims, free_inputs, free_outputs)
     stage("reading")
     given = load(source)
+    opener = Opener(source, opset, fix_defaults, given)
     check_names(given, inputs)
     stage("optimising")
     with paused_collector():
-        result = _best(_Opener(source, opset, given), terms, strategy_of(strategy, budget))
+        result = _best(opener, terms, strategy_of(strategy, budget))
+    result = replace(result, fixed_defaults=fix_defaults)
     if not result.changed:
-        given.notices[:] = result.loaded.notices
-        result = replace(result, loaded=given)
+        result = _as_given(result, given, opener)
     path = None if output is None else Path(output)
     return _handed_over(result, path, inputs if verify else None, stage)
 
 
 def inspect(source: ModelSource, *, dims: Mapping[str, int] | None = None) -> ModelRecord:
     """The interface, the operators and the Transposes of a model."""
-    return model_record(_open(source), dims or {})
+    return model_record(opened(source), dims or {})
 
 
 def infer_layouts(source: ModelSource, *, look: str = "before") -> LayoutsRecord:
@@ -209,12 +218,12 @@ def infer_layouts(source: ModelSource, *, look: str = "before") -> LayoutsRecord
     known = [each.value for each in Look]
     if look not in known:
         raise RelayoutError(f"one can look {', '.join(known)}, not {look!r}")
-    return layouts_record(_open(source), Look(look))
+    return layouts_record(opened(source), Look(look))
 
 
 def count(source: ModelSource, *, dims: Mapping[str, int] | None = None) -> Measure:
     """How many Transposes a model has, what they move, and how many nodes there are."""
-    return measure(_open(source).ir, dims)
+    return measure(opened(source).ir, dims)
 
 
 def check_certificate(document: Any, model: ModelSource | None = None) -> list[str]:
@@ -228,8 +237,8 @@ def check_certificate(document: Any, model: ModelSource | None = None) -> list[s
     settings = document.get("settings") if isinstance(document, dict) else None
     if not isinstance(settings, dict):
         return ["the certificate does not say under which settings it was made"]
-    opset = settings.get("opset")
-    loaded = _in_opset(_open(model), opset if isinstance(opset, int) else None)
+    opset, fixes = settings.get("opset"), settings.get("fix_defaults") is True
+    loaded = opened(model, opset=opset if isinstance(opset, int) else None, fix_defaults=fixes)
     target = target_of(str(settings.get("target")), settings.get("keep") or ())
     learn_shapes(loaded.ir)
     prepared(target, by_factors=settings.get("by_factors") is True).run(loaded.ir)
@@ -266,33 +275,11 @@ def check_names(loaded: LoadedModel, inputs: NumericOptions) -> None:
             raise RelayoutError(f"no input has a dimension {name!r}; the named ones are: {known}")
 
 
-def _open(source: ModelSource) -> LoadedModel:
-    loaded = load(source)
-    if loaded.frozen is not None:
-        raise RelayoutError(f"the model cannot be looked into: {loaded.frozen}")
-    return loaded
-
-
-def _in_opset(loaded: LoadedModel, opset: int | None) -> LoadedModel:
-    """The model in a newer opset, if asked for, to be compared with the file it came from."""
-    if opset is None:
-        return loaded
-    raised = load(raise_opset(loaded.source, opset))
-    raised.path = loaded.path
-    return raised
-
-
-@dataclass(slots=True)
-class _Opener:
-    """Reads the model anew for every way that is tried."""
-
-    source: ModelSource
-    opset: int | None
-    first: LoadedModel | None
-
-    def __call__(self) -> LoadedModel:
-        loaded, self.first = self.first or load(self.source), None
-        return _in_opset(loaded, self.opset)
+def _as_given(result: Result, given: LoadedModel, opener: Opener) -> Result:
+    """The model as it came, after passes in vain; with its defaults fixed where that was asked."""
+    kept = opener.fixed(given)
+    kept.notices[:] = result.loaded.notices
+    return replace(result, loaded=kept, changed=kept is not given, outcomes=())
 
 
 def _best(opened: Callable[[], LoadedModel], terms: Terms, strategy: Strategy) -> Result:

@@ -80,6 +80,7 @@ def optimize(options: argparse.Namespace) -> int:
             strategy=options.strategy,
             minimize=options.minimize,
             budget=options.budget,
+            fix_defaults=options.fix_defaults,
             free_inputs=options.free_inputs,
             free_outputs=options.free_outputs,
             opset=options.opset,
@@ -129,6 +130,7 @@ def compare(options: argparse.Namespace) -> int:
             keep=options.keep_nchw,
             minimize=options.minimize,
             budget=options.budget,
+            fix_defaults=options.fix_defaults,
             verify=not options.no_verify,
             inputs=_numeric_options(options),
             stage=stage,
@@ -260,6 +262,7 @@ def _add_choosing(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--keep-nchw", nargs="+", default=[], metavar="NAME", help=KEEP_HELP)
     parser.add_argument("--minimize", choices=("bytes", "count"), default="bytes", help=GOAL_HELP)
     parser.add_argument("--budget", type=float, default=10.0, metavar="SECONDS", help=BUDGET_HELP)
+    parser.add_argument("--fix-defaults", action="store_true", help=DEFAULTS_HELP)
 
 
 def _add_form(parser: argparse.ArgumentParser) -> None:
@@ -273,6 +276,7 @@ OPTIMIZE_HELP = (
 )
 LOOK_HELP = "which operator says what a Reshape makes, where nothing behind it says it (--layouts)"
 FREE_HELP = "let the order of the model's {} change; it is said how"
+DEFAULTS_HELP = "make constants of inputs that have a default; they are inputs no more"
 OPSET_HELP = "bring the model to this newer opset first; from 23 on Attention is an operator"
 GOAL_HELP = "what to make least: bytes moved by Transposes (default) or their count"
 STRATEGY_HELP = (

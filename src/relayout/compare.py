@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,13 +19,12 @@ from relayout.assign.strategies.registry import ISOLATING, STRATEGIES, Strategy,
 from relayout.collector import paused_collector
 from relayout.delivery import compared
 from relayout.describe import figures
-from relayout.errors import RelayoutError
 from relayout.graph.invariants import Interface
-from relayout.graph.load import load
 from relayout.graph.measure import measure
 from relayout.graph.model import LoadedModel
 from relayout.graph.save import staged
 from relayout.graph.sources import ModelSource
+from relayout.opening import Opener, opened
 from relayout.pipeline import Checking, layouts, learn_shapes
 from relayout.report.comparison import ComparisonRecord, StrategyRecord
 from relayout.report.records import Figures
@@ -40,15 +39,18 @@ def compare_strategies(
     keep: Sequence[str] = (),
     minimize: str = "bytes",
     budget: float = 10.0,
+    fix_defaults: bool = False,
     verify: bool = True,
     inputs: NumericOptions | None = None,
     stage: Callable[[str], None] = lambda _: None,
 ) -> ComparisonRecord:
     """What each strategy makes of a model, even where that is worse than the model as given."""
-    inputs = inputs or NumericOptions()
+    inputs = replace(inputs or NumericOptions(), fix_defaults=fix_defaults)
     terms = Terms(objective_of(minimize), target_of(target, keep), inputs.dims)
     stage("reading")
-    given = _prepared(source)
+    opener = Opener(source, fix_defaults=fix_defaults)
+    given = opened(source, fix_defaults=fix_defaults)
+    learn_shapes(given.ir)
     terms.target.check_gate(given.ir)
     check_names(given, inputs)
     before = figures(measure(given.ir, terms.dims))
@@ -56,7 +58,7 @@ def compare_strategies(
     for name in STRATEGIES:
         stage(name)
         watch = _Stopwatch(strategy_of(name, budget))
-        loaded, decisions = _laid_out(source, terms, watch)
+        loaded, decisions = _laid_out(opener, terms, watch)
         verdict = _verdict(loaded, inputs) if verify else None
         left = figures(measure(loaded.ir, terms.dims))
         records.append(_record(name, decisions, left, watch.seconds, verdict))
@@ -107,18 +109,11 @@ class _Stopwatch:
         return assignment
 
 
-def _prepared(source: ModelSource) -> LoadedModel:
-    loaded = load(source)
-    if loaded.frozen is not None:
-        raise RelayoutError(f"the model cannot be looked into: {loaded.frozen}")
-    learn_shapes(loaded.ir)
-    return loaded
-
-
 def _laid_out(
-    source: ModelSource, terms: Terms, strategy: Strategy
+    opener: Opener, terms: Terms, strategy: Strategy
 ) -> tuple[LoadedModel, list[Decision]]:
-    loaded = _prepared(source)
+    loaded = opener()
+    learn_shapes(loaded.ir)
     choose = ChooseLayouts(terms, strategy, writes_worse=True)
     with paused_collector():
         layouts(terms.target, choose).run(loaded.ir, [Checking(Interface.of(loaded.ir))])

@@ -7,12 +7,12 @@ from os import PathLike
 from pathlib import Path
 
 import onnx
-import onnx_ir as ir
 from onnx.external_data_helper import load_external_data_for_model
 from onnx.inliner import inline_local_functions, inline_selected_functions
 
 from relayout.collector import paused_collector
 from relayout.errors import RelayoutError, quoted
+from relayout.graph.defaults import without_defaults
 from relayout.graph.limits import OLDEST_OPSET
 from relayout.graph.load import load
 from relayout.graph.model import LoadedModel
@@ -40,7 +40,7 @@ def compile(  # noqa: A001 - the word for it
     target: str = TORCH,
     device: str = "cpu",
     dtype: str | None = None,
-    overridable: bool = False,
+    fix_defaults: bool = True,
     tune: bool = True,
     dims: Mapping[str, int] | None = None,
 ) -> Model:
@@ -49,12 +49,13 @@ def compile(  # noqa: A001 - the word for it
     It takes numpy arrays or tensors, by the names of the model's inputs or in their order, and
     gives a dict of its outputs in kind. `dtype` ("float16" or "bfloat16") is what float32 is
     computed in instead; inputs and outputs keep their types. Weights that the model lists among
-    its inputs are constants, unless `overridable` lets them be given at each call. Unless `tune` is
-    false, groups of operators run as the fastest kernels that were found on the device, once timed
-    and then known. They are timed with `dims` as the lengths of symbols, or else with a batch of 1.
+    its inputs are constants, unless `fix_defaults` is false, which lets them be given at each call.
+    Unless `tune` is false, groups of operators run as the fastest kernels that were found on the
+    device, once timed and then known. They are timed with `dims` as the lengths of symbols, or else
+    with a batch of 1.
     """
     program = program_of(
-        source, target=target, device=device, dtype=dtype, overridable=overridable, dims=dims
+        source, target=target, device=device, dtype=dtype, fix_defaults=fix_defaults, dims=dims
     )
     return compile_program(tuned(program)[0] if tune else program)
 
@@ -78,7 +79,7 @@ def program_of(
     target: str = TORCH,
     device: str = "cpu",
     dtype: str | None = None,
-    overridable: bool = False,
+    fix_defaults: bool = True,
     dims: Mapping[str, int] | None = None,
 ) -> Program:
     """A model in the steps in which torch is to run it."""
@@ -87,20 +88,13 @@ def program_of(
     if device not in DEVICES:
         raise RelayoutError(f"unknown device {device!r}; it may be {' or '.join(DEVICES)}")
     precision = precision_of(dtype)
-    loaded = expanded(_editable(load(source)))
-    if not overridable:
-        _fix_defaults(loaded.ir.graph)
+    loaded = load(source)
+    loaded = expanded(_editable(without_defaults(loaded) if fix_defaults else loaded))
     with paused_collector():
         learn_shapes(loaded.ir)
         local_rules(ONNX).run(loaded.ir)
     name = "model" if loaded.path is None else loaded.path.name
     return Program(loaded.ir, eager_steps(loaded.ir), name, device, precision, dims or {})
-
-
-def _fix_defaults(graph: ir.Graph) -> None:
-    """Let weights be no inputs: nothing could be made of them in advance."""
-    for value in [value for value in graph.inputs if value.is_initializer()]:
-        graph.inputs.remove(value)
 
 
 def _editable(loaded: LoadedModel) -> LoadedModel:

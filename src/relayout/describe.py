@@ -10,7 +10,7 @@ import onnx_ir as ir
 from relayout.assign.explain import explanations
 from relayout.graph.measure import NOMINAL_LENGTH, Measure, bytes_of, measure, moving_transposes
 from relayout.graph.model import LoadedModel
-from relayout.graph.read import Dim, Shape, constant_of, perm_of, shape_of
+from relayout.graph.read import Dim, Shape, constant_of, is_default, perm_of, shape_of
 from relayout.graph.region import KERNEL_DOMAIN, regions_of
 from relayout.graph.source_line import source_line
 from relayout.infer.colours import Look, infer_colours, views_of
@@ -22,6 +22,8 @@ from relayout.targets.target import NHWC, ONNX, Target
 
 EXPLAIN_SECONDS = 2.0
 """How long `inspect` looks for a better choice of layouts, per graph."""
+
+REMEDY = "--fix-defaults makes constants of inputs with defaults"
 
 
 def model_record(loaded: LoadedModel, dims: Mapping[str, int]) -> ModelRecord:
@@ -115,18 +117,20 @@ def assumed_for(
     return Assumed(names, len(unknown) - len(told) - len(names), NOMINAL_LENGTH)
 
 
-def defaults_note(model: ir.Model) -> tuple[str, ...]:
+def turned_note(model: ir.Model) -> tuple[str, ...]:
     """Told where constants could be, if the model did not let its caller replace them."""
-    sources = [node.inputs[0] for _, node in moving_transposes(model)]
-    given = [v for v in sources if v is not None and v.is_graph_input() and v.is_initializer()]
-    if not given:
-        return ()
-    if len(given) == 1:
-        return ("an input with a default is turned at every run, since a caller may replace it",)
-    count = len(given)
-    return (
-        f"{count} inputs with defaults are turned at every run, since a caller may replace them",
-    )
+    turned = sum(is_default(node.inputs[0]) for _, node in moving_transposes(model))
+    told = "an input with a default is" if turned == 1 else f"{turned} inputs with defaults are"
+    note = f"{told} turned at every run, since a caller may replace it; {REMEDY}"
+    return (note,) if turned else ()
+
+
+def held_note(model: ir.Model, target: Target) -> tuple[str, ...]:
+    """Told where kernels could be, if the model did not let its caller replace parameters."""
+    held = target.held_by_defaults(model)
+    told = "an operator stays" if held == 1 else f"{held} operators stay"
+    note = f"{told} channels first, since a caller may replace parameters; {REMEDY}"
+    return (note,) if held else ()
 
 
 def shape_text(shape: Shape | None, text: Callable[[Dim], str]) -> str:

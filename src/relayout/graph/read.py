@@ -81,6 +81,11 @@ def constant_of(value: ir.Value | None) -> ir.TensorProtocol | None:
     return _constant_node_tensor(producer)
 
 
+def is_default(value: ir.Value | None) -> bool:
+    """Whether a value is an input that holds a tensor of the model unless the caller gives one."""
+    return value is not None and value.is_graph_input() and value.is_initializer()
+
+
 def is_standard(node: ir.Node) -> bool:
     return node.domain in {STANDARD_DOMAIN, "ai.onnx"}
 

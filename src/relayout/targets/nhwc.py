@@ -7,7 +7,7 @@ from functools import partial
 
 import onnx_ir as ir
 
-from relayout.graph.read import NodeView
+from relayout.graph.read import NodeView, is_default, is_op, is_standard
 from relayout.graph.region import KERNEL_DOMAIN
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import AttributeValue, Changes, Refusal, Transport
@@ -111,9 +111,11 @@ def _vector(view: NodeView, index: int | None, order: Permutation) -> Changes | 
 def _demanding(op_type: str, weights: str) -> OpRule:
     """The rule of a standard operator, which this target wants channels last."""
     standard = STANDARD["", op_type]
-    operators = [operator for operator in OPERATORS if operator.op_type == op_type]
+    operators = _operators(op_type)
 
     def kernel_for(view: NodeView) -> Transport | Refusal:
+        if _has_defaults(view):
+            return Refusal(f"a caller may replace parameters of {op_type}")
         answers = [to_kernel(operator, weights, view) for operator in operators]
         kernel = next((a for a in answers if isinstance(a, Transport)), answers[0])
         return kernel if operators[0].vector is None else unless_standard(view, kernel)
@@ -139,6 +141,34 @@ def _demanding(op_type: str, weights: str) -> OpRule:
         return None if isinstance(kernel, Refusal) else kernel.inputs[0]
 
     return replace(standard, transport=transport, wanted=wanted, barrier=False)
+
+
+def rests_on_default(value: ir.Value | None) -> bool:
+    """Whether a caller may replace what a value holds, or what it is dequantised from."""
+    maker = None if value is None else value.producer()
+    if maker is not None and is_op(maker, "DequantizeLinear"):
+        value = maker.inputs[0]
+    return is_default(value)
+
+
+def _has_defaults(view: NodeView) -> bool:
+    """Whether a caller may replace weights, scales or the like of a node.
+
+    A weight would have to be turned at every run. What else has such parameters stands between
+    convolutions with such weights: channels last it would cost two Transposes.
+    """
+    return any(map(rests_on_default, view.node.inputs[1:]))
+
+
+def is_held_by_defaults(weights: str, view: NodeView) -> bool:
+    """Whether a node has no kernel for no other reason than that a caller may replace something."""
+    operators = _operators(view.op_type) if is_standard(view.node) else []
+    kernels = (to_kernel(operator, weights, view) for operator in operators)
+    return _has_defaults(view) and any(isinstance(kernel, Transport) for kernel in kernels)
+
+
+def _operators(op_type: str) -> list[Operator]:
+    return [operator for operator in OPERATORS if operator.op_type == op_type]
 
 
 def _keeps_channels(view: NodeView) -> bool:

@@ -55,7 +55,18 @@ class Target:
         if kernel is None or self.weights is None or kernel.operator.weight is None:
             return None
         is_whole = len(node.inputs) == len(kernel.slots) and None not in node.inputs
-        return kernel if is_whole and kernel.weights != self.weights else None
+        if not is_whole or kernel.weights == self.weights:
+            return None
+        weight = node.inputs[kernel.slots.index(kernel.operator.weight)]
+        return None if nhwc.rests_on_default(weight) else kernel
+
+    def held_by_defaults(self, model: ir.Model) -> int:
+        """How many nodes stay as they are because a caller may replace their parameters."""
+        weights = self.weights
+        if weights is None:
+            return 0
+        views = (view for view in _views(model) if not self.gate.keeps(view))
+        return sum(nhwc.is_held_by_defaults(weights, view) for view in views)
 
     def check_gate(self, model: ir.Model) -> None:
         """Refuse a gate that names nodes which the model does not have."""

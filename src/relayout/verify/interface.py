@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import onnx
@@ -52,6 +52,10 @@ class Interface:
     optional: tuple[Port, ...]
     outputs: tuple[Port, ...]
     has_defaults: bool
+
+    def without_defaults(self) -> Interface:
+        """The interface of a model whose defaults nobody may replace any more."""
+        return replace(self, optional=())
 
 
 def interface_of(path: Path) -> Interface:

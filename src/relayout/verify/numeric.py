@@ -43,6 +43,8 @@ def examine(before: Path, after: Path, options: NumericOptions) -> NumericVerdic
         given, made = interface_of(before), interface_of(after)
     except UnreadableModelError as error:
         return unknown(str(error))
+    if options.fix_defaults:
+        given = given.without_defaults()
     change = interface_change(given, made)
     if change:
         return NumericVerdict("differs", reason=change)

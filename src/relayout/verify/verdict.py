@@ -16,7 +16,8 @@ class NumericOptions:
 
     `dims` gives sizes to named dimensions (a nameless one is called "input[axis]"), `shapes` whole
     shapes, `fixed` the values of inputs, `integer_ranges` the lowest value and the first one too
-    high. `tolerance` is relative to the largest magnitude of an output.
+    high. `tolerance` is relative to the largest magnitude of an output. `fix_defaults` says that
+    inputs with defaults became constants.
     """
 
     dims: dict[str, int] = field(default_factory=dict)
@@ -25,6 +26,7 @@ class NumericOptions:
     fixed: dict[str, Any] = field(default_factory=dict)
     tolerance: float | None = None
     seed: int = 0
+    fix_defaults: bool = False
 
     def to_json(self) -> dict[str, Any]:
         fixed = {name: np.asarray(value).tolist() for name, value in self.fixed.items()}

@@ -127,7 +127,7 @@ def test_weights_among_the_inputs_are_constants_unless_they_may_be_overridden() 
     assert relayout.compile(model)(zeros)["y"].tolist() == [[1, 2, 3, 4]]
     with pytest.raises(TypeError, match="no input 'b'"):
         relayout.compile(model)(x=zeros, b=ones)
-    free = relayout.compile(model, overridable=True)
+    free = relayout.compile(model, fix_defaults=False)
     assert free(zeros)["y"].tolist() == [[1, 2, 3, 4]]
     assert free(x=zeros, b=ones)["y"].tolist() == [[1, 1, 1, 1]]
 
@@ -172,6 +172,12 @@ def test_compile_writes_a_verified_module(
     header = json.loads(data[8 : 8 + size])
     assert max(entry["data_offsets"][1] for entry in header.values()) == len(data) - 8 - size
     assert all(f"w.{name}" in output.read_text() for name in header)
+
+
+def test_a_compiled_model_is_compared_with_the_defaults_of_its_file(tmp_path: Path) -> None:
+    interface = "(float[N,4] x, float[4] b) => (float[N,4] y) <float[4] b = {1, 2, 3, 4}>"
+    onnx.save(parsed("{ y = Add(x, b) }", interface), tmp_path / "m.onnx")
+    assert main(["compile", str(tmp_path / "m.onnx"), "-o", str(tmp_path / "m_torch.py")]) == 0
 
 
 def test_nothing_is_written_where_numbers_differ(
