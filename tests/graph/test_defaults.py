@@ -9,6 +9,7 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
+from relayout.api import optimize
 from relayout.graph.defaults import defaults_of, without_defaults
 from relayout.graph.load import load
 from relayout.graph.model import LoadedModel
@@ -17,13 +18,16 @@ from relayout.graph.save import to_proto
 from tests.graph.makers import model, node, value
 
 SHAPE = numpy_helper.from_array(np.asarray([3, 2]), "s")
-SHAPE_INPUT = helper.make_tensor_value_info("s", onnx.TensorProto.INT64, [2])
+
+
+def _vector(name: str, length: int) -> onnx.ValueInfoProto:
+    return helper.make_tensor_value_info(name, onnx.TensorProto.INT64, [length])
 
 
 def reshaped(ir_version: int = 8) -> onnx.ModelProto:
     return model(
         [node("Reshape", "x s", "a"), node("Relu", "a", "y")],
-        inputs=[value("x", [2, 3]), SHAPE_INPUT],
+        inputs=[value("x", [2, 3]), _vector("s", 2)],
         outputs=[value("y", ["A", "B"])],
         initializers=[SHAPE],
         ir_version=ir_version,
@@ -103,3 +107,29 @@ def test_data_in_files_stays_there(tmp_path: Path) -> None:
     (operand,) = [v for v in fixed.ir.graph.initializers.values() if v.const_value is not None]
     assert operand.const_value is not None
     np.testing.assert_array_equal(operand.const_value.numpy(), np.ones((2, 3)))
+
+
+def test_a_new_constant_raises_an_old_format() -> None:
+    """Its constants are all listed among the inputs, and nothing may be added there."""
+    weight = numpy_helper.from_array(np.ones(3, np.float32), "b")
+    wrapped = [
+        node("Transpose", "x", "a", perm=[0, 2, 3, 1]),
+        node("Reshape", "a s", "c"),
+        node("Add", "c b", "d"),
+        node("Transpose", "d", "y", perm=[0, 2, 1]),
+    ]
+    target = numpy_helper.from_array(np.asarray([2, 20, 3]), "s")
+    given = model(
+        wrapped,
+        inputs=[value("x", [2, 3, 4, 5]), value("b", [3]), _vector("s", 3)],
+        outputs=[value("y", [2, 3, 20])],
+        initializers=[weight, target],
+        ir_version=3,
+        opsets=[("", 8)],
+    )
+    onnx.checker.check_model(given, full_check=True)
+    result = optimize(given)
+    assert result.after.transposes == 0
+    assert list(result.model.graph.input) == list(given.graph.input)
+    assert result.model.ir_version == 4
+    onnx.checker.check_model(result.model, full_check=True)

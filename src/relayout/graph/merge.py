@@ -16,6 +16,7 @@ from relayout.graph.bind import ATTRIBUTES, HOLDER, STAND_IN, bodies_in
 from relayout.graph.functions import key_of
 from relayout.graph.model import SOURCE, LoadedModel
 from relayout.graph.records import merge_metadata, merge_records
+from relayout.graph.skeleton import FIRST_WITH_DEFAULTS
 from relayout.graph.walk import Body
 
 FUNCTIONS_SINCE = 8
@@ -48,7 +49,15 @@ def merged(loaded: LoadedModel, writer: TensorWriter) -> onnx.ModelProto:
     merger.graph(result.graph, loaded.ir.graph)
     _merge_functions(result, loaded.ir, merger)
     _merge_imports(result, loaded.ir.opset_imports)
+    if _has_new_constants(loaded):
+        # Older formats have no constants but those that are listed among the inputs.
+        result.ir_version = max(result.ir_version, FIRST_WITH_DEFAULTS)
     return result
+
+
+def _has_new_constants(loaded: LoadedModel) -> bool:
+    given = {tensor.name for tensor in loaded.source.graph.initializer}
+    return any(name not in given for name in loaded.ir.graph.initializers)
 
 
 class _Merger:
