@@ -125,7 +125,7 @@ def _fold_shapes(model: ir.Model) -> Counter[str]:
 
 def graph_rules(target: Target) -> Pipeline:
     """The rules of Transposes and matrix products, to a fixpoint."""
-    return Pipeline((*_local_rules(target), *_last_rules()))
+    return Pipeline((*_local_rules(target), *_last_rules(target)))
 
 
 def layouts(
@@ -139,7 +139,7 @@ def layouts(
         Pass("choose layouts", choose),
         Pass("define kernels", define_kernels),
         *_local_rules(target),
-        *_last_rules(),
+        *_last_rules(target),
     )
     steps = local_rules(target).steps
     if not by_factors:
@@ -191,9 +191,13 @@ def _simplify(rewrites: Callable[[], Sequence[Rewrite]]) -> Pass:
     return Pass("simplify Transposes", lambda model: rewrite_model(model, rewrites()))
 
 
-def _last_rules() -> tuple[Step, ...]:
-    """What would get in the way of other rewrites."""
-    last = (GroupTransposedLegs(), CanonicalChain(), UnitMoveToReshape(), FindBlockMove())
+def _last_rules(target: Target) -> tuple[Step, ...]:
+    """What would get in the way of other rewrites.
+
+    A block move that is found reads channels first, which not every target has a kernel for.
+    """
+    found = () if target.weights is not None else (FindBlockMove(),)
+    last = (GroupTransposedLegs(), CanonicalChain(), UnitMoveToReshape(), *found)
     return (Pass("rewrite what is left", lambda model: rewrite_model(model, last)),)
 
 

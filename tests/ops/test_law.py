@@ -6,6 +6,7 @@ from itertools import product
 
 import pytest
 
+from relayout.graph.read import shape_of
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Refusal
 from relayout.ops.registry import RULES, rule_of, transport
@@ -73,7 +74,11 @@ def test_pull_is_the_reverse_of_transport(sample: Sample) -> None:
         if isinstance(answer, Refusal):
             continue
         result = answer.outputs[0] or Permutation.identity(rank)
-        assert result == wanted, f"{sample.id}: pulled {wanted}, got {result}"
+        shape = shape_of(view.node.outputs[0]) or (None,) * rank
+        # Axes of length 1 may stand anywhere.
+        assert result.settled(shape) == wanted.settled(shape), (
+            f"{sample.id}: pulled {wanted}, got {result}"
+        )
 
 
 def test_every_rule_has_a_sample() -> None:

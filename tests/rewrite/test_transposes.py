@@ -247,3 +247,12 @@ def test_lengths_that_are_not_known_are_not_picked() -> None:
             y = Reshape(z, n)
         }"""
     )
+
+
+@pytest.mark.parametrize("shape", ["1,1,8", "1,1,N", "1,1,1"])
+def test_a_move_of_unit_axes_to_each_others_places_is_nothing(shape: str) -> None:
+    interface = f"g (float[{shape}] x) => (float[{shape}] y)"
+    assert_rewrites(
+        f"{interface} {{ a = Transpose<perm=[1,0,2]>(x) y = Neg(a) }}",
+        f"{interface} {{ y = Neg(x) }}",
+    )

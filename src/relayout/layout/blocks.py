@@ -148,16 +148,13 @@ class Reshaping:
         """The order of the result of a source stored in `order`, or the block this tears apart."""
         return _carry(self.blocks, order)
 
-    def pull(self, wanted: Permutation) -> Permutation | Block | None:
-        """The order of the source that `carry` takes to `wanted`.
+    def pull(self, wanted: Permutation) -> Permutation | Block:
+        """The order of the source that `carry` takes to `wanted`, but for axes of length 1.
 
-        A block that `wanted` tears apart is given instead. None: `carry` would place axes of
-        length 1 otherwise.
+        A block that `wanted` tears apart is given instead.
         """
         order = _carry([block.reversed() for block in self.blocks], wanted)
-        if isinstance(order, Block):
-            return order.reversed()
-        return order if self.carry(order) == wanted else None
+        return order.reversed() if isinstance(order, Block) else order
 
     def target(self, order: Permutation, result_order: Permutation) -> tuple[int, ...] | None:
         """The target shape between these orders; None where no target shape can say it."""

@@ -100,15 +100,15 @@ def write_matmul(view: NodeView, first: Reading, second: Reading) -> Changes | N
     return write_gemm(view, first, second) | Changes(op_type="Gemm")
 
 
-def _not_of_matrices(view: NodeView, order: Permutation) -> Transport | Refusal:
-    """What is left of MatMul: a factor of one axis, or a convolution."""
-    is_vector = view.rank(0) == 1 or view.rank(1) == 1
-    return (matrix_product if is_vector else product_as_convolution)(view, order)
+def matmul_rule(dialect: Dialect, *, convolves: bool = True) -> OpRule:
+    """The rule of MatMul where it can be written in the ways of a dialect, or as a Conv."""
 
+    def not_of_matrices(view: NodeView, order: Permutation) -> Transport | Refusal:
+        if view.rank(0) == 1 or view.rank(1) == 1 or not convolves:
+            return matrix_product(view, order)
+        return product_as_convolution(view, order)
 
-def matmul_rule(dialect: Dialect) -> OpRule:
-    """The rule of MatMul where it can be written in the ways of a dialect."""
-    return product_rule("MatMul", dialect, or_else=(_not_of_matrices, pull_matrix_product))
+    return product_rule("MatMul", dialect, or_else=(not_of_matrices, pull_matrix_product))
 
 
 def determinant(_view: NodeView, order: Permutation) -> Transport | Refusal:

@@ -219,11 +219,7 @@ def _pulled(
     if isinstance(given, Refusal):
         return given
     order = given.pull(result)
-    if isinstance(order, Block):
-        return _torn(view, order)
-    if order is None:
-        return Refusal(f"{view.op_type} stores an axis of length 1 elsewhere than in this order")
-    return order
+    return _torn(view, order) if isinstance(order, Block) else order
 
 
 def _torn(view: NodeView, block: Block) -> Refusal:

@@ -22,7 +22,8 @@ class UnitMoveToReshape:
     Result: y = Reshape(x, [0,8,8,1])
 
     Where the new shape cannot be written down as a constant, the axes of length 1 are taken out and
-    put back in. Left as it is where another Transpose reads it, which could take it in.
+    put back in; where it is the given one, nothing is left. Left as it is where another Transpose
+    reads it, which could take it in.
     """
 
     name: str = "Transpose of unit axes becomes Reshape"
@@ -39,7 +40,9 @@ class UnitMoveToReshape:
         if any(is_op(reader, "Transpose") for reader in readers(result)):
             return None
         target = reshape_target(shape, order)
-        if target is None:
+        if _is_same_shape(shape, order):
+            moved = source
+        elif target is None:
             moved = self._reinserted(node, source, order, shape, editor)
         else:
             moved = self._reshaped(node, source, order, target, editor)
@@ -77,6 +80,13 @@ class UnitMoveToReshape:
             shape=permuted_shape(source.shape, order),
             origin=[node],
         )
+
+
+def _is_same_shape(shape: Shape, order: Permutation) -> bool:
+    return all(
+        axis == place or (shape[axis] is not None and shape[axis] == shape[place])
+        for place, axis in enumerate(order)
+    )
 
 
 def reshape_target(shape: Shape, order: Permutation) -> list[int] | None:

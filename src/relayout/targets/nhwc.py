@@ -11,6 +11,8 @@ from relayout.graph.read import NodeView, is_default, is_op, is_standard
 from relayout.graph.region import KERNEL_DOMAIN
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import AttributeValue, Changes, Refusal, Transport
+from relayout.ops.matmul import Dialect
+from relayout.ops.product import matmul_rule, write_matmul
 from relayout.ops.registry import RULES as STANDARD
 from relayout.ops.rule import OpRule, barrier
 from relayout.targets.channels_last import (
@@ -217,11 +219,15 @@ def _dissolving(kernel: Kernel) -> OpRule:
     return OpRule((kernel.name,), transport, domain=KERNEL_DOMAIN, wanted=wanted)
 
 
+PRODUCT = matmul_rule(Dialect(write_matmul), convolves=False)
+"""A product that became a Conv would be one without a kernel."""
+
+
 def rules(weights: str = HWIO) -> dict[tuple[str, str], OpRule]:
     """What such a runtime knows beyond standard ONNX, if it has its weights in an order."""
     op_types = dict.fromkeys(operator.op_type for operator in OPERATORS)
     demanding = {("", op_type): _demanding(op_type, weights) for op_type in op_types}
-    return {**demanding, **KERNEL_RULES}
+    return {**demanding, **KERNEL_RULES, ("", "MatMul"): PRODUCT}
 
 
 KERNEL_RULES: dict[tuple[str, str], OpRule] = {
