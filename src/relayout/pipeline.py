@@ -197,7 +197,8 @@ def _last_rules(target: Target) -> tuple[Step, ...]:
     A block move that is found reads channels first, which not every target has a kernel for.
     """
     found = () if target.weights is not None else (FindBlockMove(),)
-    last = (GroupTransposedLegs(), CanonicalChain(), UnitMoveToReshape(), *found)
+    views = (CanonicalChain(), UnitMoveToReshape(), JoinReshapes(shortens=True))
+    last = (GroupTransposedLegs(), *views, *found)
     return (Pass("rewrite what is left", lambda model: rewrite_model(model, last)),)
 
 

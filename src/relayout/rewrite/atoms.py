@@ -86,8 +86,12 @@ class JoinReshapes:
 
     name: str = "join Reshapes"
     op_types: tuple[str, ...] = RESHAPES
+    shortens: bool = False
+    """Whether to do it only where the first of them goes."""
 
     def apply(self, node: ir.Node, editor: Editor) -> Iterable[ir.Node] | None:
+        if self.shortens and _is_shared(node.inputs[0]):
+            return None
         last = _read(node, editor)
         if last is None or (first := _reshape_of(last.source, editor)) is None:
             return None
@@ -99,6 +103,10 @@ class JoinReshapes:
         editor.substitute(result, value, origin=node)
         editor.discard(node)
         return [*touched, *_producers([value])]
+
+
+def _is_shared(value: ir.Value | None) -> bool:
+    return value is not None and (value.is_graph_output() or len(value.uses()) > 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,7 +49,7 @@ class UnitMoveToReshape:
         touched = readers(result)
         editor.substitute(result, moved, origin=node)
         editor.discard(node)
-        return touched
+        return [*touched, *_makers(moved, until=source)]
 
     def _reinserted(
         self, node: ir.Node, source: ir.Value, order: Permutation, shape: Shape, editor: Editor
@@ -80,6 +80,13 @@ class UnitMoveToReshape:
             shape=permuted_shape(source.shape, order),
             origin=[node],
         )
+
+
+def _makers(value: ir.Value, until: ir.Value) -> Iterator[ir.Node]:
+    """The nodes, each of one operand that moves, that make a value of another."""
+    while value is not until and (node := value.producer()) is not None:
+        yield node
+        value = node.inputs[0] or until
 
 
 def _is_same_shape(shape: Shape, order: Permutation) -> bool:
