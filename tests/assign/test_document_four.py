@@ -7,9 +7,11 @@ import pytest
 
 from relayout.api import count, optimize
 from relayout.assign.strategies.registry import STRATEGIES
+from relayout.compare import compare_strategies
 from relayout.layout.layout import NCHW, NHWC, OHWI, OIHW
 from tests.assign.writing import left_by, written
 from tests.rewrite.rewriting import parse
+from tests.targets.networks import lenet
 
 SIMPLIFYING = [name for name in STRATEGIES if name != "naive"]
 IMAGE = "float[2,3,4,5]"
@@ -182,6 +184,14 @@ def test_shared_borders_of_regions(text: str, most: int) -> None:
     left = left_by(text, "preset", "preset-plus", "exact")
     assert max(left) <= most
     assert min(left) == left[-1]
+
+
+def test_a_small_classifier_has_two_and_its_product_takes_in_one() -> None:
+    """At the image and before it is flattened; there the rows of a constant are reordered."""
+    record = compare_strategies(lenet(2), target="nhwc", verify=False)
+    found = {each.name: (each.inserted, each.left.transposes) for each in record.strategies}
+    assert {found[name] for name in SIMPLIFYING if name != "auto-nhwc"} == {(2, 1)}
+    assert found["auto-nhwc"][1] == 1
 
 
 def test_the_way_back_needs_none() -> None:

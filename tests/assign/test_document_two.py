@@ -94,19 +94,23 @@ def test_plus_takes_in_nothing_that_mixes_axes() -> None:
     assert left_by(text, *REGIONAL) == [4, 4, 4]
 
 
-def test_flattening_is_refused_and_the_numbers_tell_why() -> None:
+@pytest.mark.parametrize("last", ["Identity", "Softmax"])
+def test_flattening_is_refused_and_the_numbers_tell_why(last: str) -> None:
     """conv, Reshape(N, -1), Softmax: of 0 to 7 channels last would give 0 4 1 5 2 6 3 7."""
-    text = """flattened (float[1,2,2,2] x) => (float[1,8] y)
-    <float[2,2,1,1] w = {1.0, 0.0, 0.0, 1.0}, int64[2] flat = {1, -1}> {
+    text = f"""flattened (float[1,2,2,2] x) => (float[1,8] y)
+    <float[2,2,1,1] w = {{1.0, 0.0, 0.0, 1.0}}, int64[2] flat = {{1, -1}}> {{
         a = Conv(x, w)
-        y = Reshape(a, flat)
-    }"""
+        b = Reshape(a, flat)
+        y = {last}(b)
+    }}"""
     feeds = {"x": np.arange(8, dtype=np.float32).reshape(1, 2, 2, 2)}
+    (expected,) = ReferenceEvaluator(parse(text)).run(None, feeds)
+    assert np.argsort(np.ravel(expected)).tolist() == [0, 1, 2, 3, 4, 5, 6, 7]
     for name in STRATEGIES:
         result = written(parse(text), name)
         (found,) = ReferenceEvaluator(result.model).run(None, feeds)
         assert result.transposes == 2
-        assert np.ravel(found).tolist() == [0, 1, 2, 3, 4, 5, 6, 7]
+        np.testing.assert_array_equal(found, expected)
     wrong = feeds["x"].transpose(0, 2, 3, 1).ravel().tolist()
     assert wrong == [0, 4, 1, 5, 2, 6, 3, 7]
 
