@@ -41,7 +41,8 @@ class OpRule:
     """One rule says how an operator behaves when its lead operand is stored in another order.
 
     `transport` gives the restated node for an order of the lead operand, or refuses. `pull` gives
-    an order of the lead operand for which result 0 comes out in a wanted order, or refuses.
+    an order of the lead operand for which result 0 comes out in a wanted order, but for axes of
+    length 1, or refuses.
     """
 
     op_types: tuple[str, ...]
