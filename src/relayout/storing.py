@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import onnx_ir as ir
@@ -13,7 +13,7 @@ from relayout.graph.read import constant_of, is_op, perm_of, rank_of, view_of
 from relayout.ops.fusing import fuses_as
 from relayout.ops.kind import Kind
 from relayout.targets.torch.kernels.native_region import NativeRegion
-from relayout.targets.torch.kernels.orders import FIRST, LAST, Order, TurnedEager
+from relayout.targets.torch.kernels.orders import FIRST, LAST, Order, Stored, TurnedEager
 from relayout.targets.torch.kernels.parts import borders_of
 from relayout.targets.torch.kernels.plan import Forms, Plan
 from relayout.targets.torch.kernels.prices import ALIKE
@@ -21,11 +21,17 @@ from relayout.targets.torch.program import EAGER, Step
 
 ORDERS: tuple[Order, ...] = (FIRST, LAST)
 POOLS = ("MaxPool", "AveragePool")
+PARTS = ("Split", "Slice", "Dropout", "Identity")
+"""Operators whose results may be parts of their operand, with its strides."""
+
 PASSING = (
     *("Conv", "ConvTranspose", "BatchNormalization", "GlobalAveragePool", "GlobalMaxPool"),
-    *("Resize", "Upsample", "Pad", "Split", "Slice", "Dropout", *POOLS),
+    *("Resize", "Upsample", "Pad", *PARTS, *POOLS),
 )
 """Operators whose results torch stores as their operand is stored; so are elementwise ones."""
+
+HOPELESS = 1e5
+"""Seconds that count for what takes forever."""
 
 TO_LAST, TO_FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
 """Transposes that are views of what is stored channels last, or first."""
@@ -75,26 +81,36 @@ class Formulation:
     def applied(self, steps: Sequence[Step], choice: Sequence[int]) -> list[Step]:
         """The steps as chosen; they know how what they read is stored."""
         taken = [each.variants[n] for each, n in zip(self.operators, choice, strict=False)]
-        orders = dict.fromkeys(self.values, FIRST)
+        orders: dict[ir.Value, Order] = dict.fromkeys(self.values, FIRST)
+        sure = {value: FIRST for value in self.values if value.is_graph_input()}
         images = list(self.values)
-        for operator, variant in zip(self.operators, taken, strict=True):
-            for number, order in zip(operator.results, variant.writes, strict=True):
-                orders[images[number]] = ORDERS[order]
+        for step, operator, variant in zip(steps, self.operators, taken, strict=True):
+            writes = [ORDERS[order] for order in variant.writes]
+            made = dict(zip((images[n] for n in operator.results), writes, strict=True))
+            orders.update(made)
+            sure.update(made if self._is_sure(step) else {})
         return [
-            self._applied(step, [images[n] for n in operator.operands], variant, orders)
+            self._applied(step, [images[n] for n in operator.operands], variant, orders, sure)
             for step, operator, variant in zip(steps, self.operators, taken, strict=True)
         ]
+
+    def _is_sure(self, step: Step) -> bool:
+        """Whether a step writes tensors of its own, and in the order it is taken to write them."""
+        if not _is_eager(step):
+            return _forms(step, self.plan) is not None or isinstance(step.realisation, NativeRegion)
+        return _passes(step.nodes[0], self.plan) and not is_op(step.nodes[0], *PARTS)
 
     def _applied(
         self,
         step: Step,
         operands: Sequence[ir.Value],
         variant: Variant,
-        orders: Mapping[ir.Value, Order],
+        orders: Stored,
+        sure: Stored,
     ) -> Step:
         forms = _forms(step, self.plan)
         if forms is not None:
-            return replace(step, realisation=replace(forms.options[variant.key], stored=orders))
+            return replace(step, realisation=replace(forms.options[variant.key], stored=sure))
         if not _is_eager(step) or not _passes(step.nodes[0], self.plan):
             return step
         wanted = [ORDERS[order] for order in variant.reads]
@@ -102,7 +118,7 @@ class Formulation:
         turned = [value for value in turned if any(self.plan.turn_seconds(value))]
         if not turned:
             return Step(step.nodes)
-        return Step(step.nodes, TurnedEager(tuple(turned), wanted[0], orders))
+        return Step(step.nodes, TurnedEager(tuple(turned), wanted[0], sure))
 
     def _number(self, value: ir.Value) -> int:
         return self.values.setdefault(value, len(self.values))
@@ -128,7 +144,7 @@ class Formulation:
         perm = perm_of(node)
         if perm is not None and perm.axes in {TO_LAST, TO_FIRST} and operands:
             return [_crossing(LAST if perm.axes == TO_LAST else FIRST)]
-        if not _passes(node, self.plan):
+        if not operands or not _passes(node, self.plan):
             return [_uniform(FIRST, counts)]
         prices = self.plan.pool_seconds(node) if is_op(node, *POOLS) else (0.0, 0.0)
         last, first = map(_nanoseconds, prices)
@@ -152,7 +168,8 @@ def _calm(price: int, last: int) -> int:
 
 
 def _nanoseconds(seconds: float) -> int:
-    return round(1e9 * seconds)
+    """What cannot be run takes very long."""
+    return round(1e9 * min(seconds, HOPELESS))
 
 
 def _uniform(order: Order, counts: tuple[int, int], price: int = 0) -> Variant:

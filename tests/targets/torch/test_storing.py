@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -169,6 +170,35 @@ def test_one_copy_serves_all_that_want_it(monkeypatch: pytest.MonkeyPatch) -> No
     program, _ = priced(monkeypatch, by_name(prices, turn=1))(model)
     forward = assert_same(model, program, FEEDS).split("def forward")[1]
     assert forward.count(".contiguous(") == 1
+
+
+@pytest.mark.parametrize(
+    "broken", [("plain first",), ("plain", "onednn"), ("plain", "plain first")]
+)
+def test_what_cannot_run_is_not_taken(
+    broken: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = model_of(CHAIN, v=1, w=1)
+    prices = dict.fromkeys(("plain", "onednn", "plain first", "onednn first to last"), 10.0)
+    prices.update(dict.fromkeys(broken, math.inf))
+    program, choices = priced(monkeypatch, by_name(prices, turn=1))(model)
+    convolutions = [choice for choice in choices if not choice.group.startswith("turn ")]
+    assert not any(choice.chosen in broken for choice in convolutions)
+    assert_same(model, program, FEEDS)
+
+
+def test_parts_of_tensors_are_not_taken_for_whole_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slice has the strides of what it was cut from."""
+    body = (
+        f"{conv('a', 'x', 'v')} s, t = Split <axis = 1, num_outputs = 2> (a) {conv('b', 's', 'h')} "
+    )
+    model = model_of(f"{body} c = Concat <axis = 1> (b, t) y = Tanh(c)", v=1)
+    array = np.random.default_rng(5).standard_normal((4, 4, 3, 3), np.float32)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(array, "h"))
+    prices = {"onednn": 10.0, "plain": 10.0}
+    program, _ = priced(monkeypatch, by_name(prices, turn=1))(model)
+    text = assert_same(model, program, FEEDS)
+    assert "= s.contiguous(memory_format=torch.channels_last)" in text
 
 
 def random_price(seed: int) -> Callable[[str, str], float]:
