@@ -98,7 +98,7 @@ class Formulation:
         """Whether a step writes tensors of its own, and in the order it is taken to write them."""
         if not _is_eager(step):
             return _forms(step, self.plan) is not None or isinstance(step.realisation, NativeRegion)
-        return _passes(step.nodes[0], self.plan) and not is_op(step.nodes[0], *PARTS)
+        return self._passes(step) and not is_op(step.nodes[-1], *PARTS)
 
     def _applied(
         self,
@@ -111,7 +111,7 @@ class Formulation:
         forms = _forms(step, self.plan)
         if forms is not None:
             return replace(step, realisation=replace(forms.options[variant.key], stored=sure))
-        if not _is_eager(step) or not _passes(step.nodes[0], self.plan):
+        if not _is_eager(step) or not self._passes(step):
             return step
         wanted = [ORDERS[order] for order in variant.reads]
         turned = [v for v, order in zip(operands, wanted, strict=True) if orders[v] != order]
@@ -140,15 +140,18 @@ class Formulation:
         counts = (len(operands), len(results))
         if not _is_eager(step):
             return [_uniform(FIRST, counts)]
-        (node,) = step.nodes
-        perm = perm_of(node)
+        (node, *more) = step.nodes
+        perm = None if more else perm_of(node)
         if perm is not None and perm.axes in {TO_LAST, TO_FIRST} and operands:
             return [_crossing(LAST if perm.axes == TO_LAST else FIRST)]
-        if not operands or not _passes(node, self.plan):
+        if not operands or not self._passes(step):
             return [_uniform(FIRST, counts)]
-        prices = self.plan.pool_seconds(node) if is_op(node, *POOLS) else (0.0, 0.0)
+        prices = self.plan.pool_seconds(node) if is_op(node, *POOLS) and not more else (0.0, 0.0)
         last, first = map(_nanoseconds, prices)
         return [_uniform(LAST, counts, last), _uniform(FIRST, counts, _calm(first, last))]
+
+    def _passes(self, step: Step) -> bool:
+        return all(_passes(node, self.plan) for node in step.nodes)
 
     def _form_variants(self, forms: Forms, operands: Sequence[ir.Value]) -> list[Variant]:
         known = self.plan.bench.prices.seconds.get(forms.key, {})

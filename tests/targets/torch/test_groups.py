@@ -140,3 +140,55 @@ def test_cheap_groups_are_not_compiled_on_a_cpu(monkeypatch: pytest.MonkeyPatch)
     program, choices = tuned(program_of(onnx.parser.parse_model(EQUAL)))
     assert len(groups_of(program.model)) < len(program.model.graph)
     assert not any(choice.chosen == "kernel" for choice in choices)
+
+
+ASIDE = f"""
+{HEAD}
+g (float[1,8,9,9] x) => (float[1,8,4,4] y)
+{{ c = Conv <pads = [0, 0, 1, 1], strides = [2, 2], kernel_shape = [3, 3]> (x, w)
+  r = Relu(c)
+  d = Conv <pads = [0, 0, 1, 1], kernel_shape = [2, 2]> (r, v)
+  y = Clip(d, low) }}
+"""
+
+
+@pytest.mark.parametrize("built", [True, False])
+def test_forms_that_libraries_lack(built: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Windows that lie to one side, which oneDNN's fused kernels do not take."""
+    if not built:
+        monkeypatch.setattr(plan, "can_build", lambda: False)
+    model = onnx.parser.parse_model(ASIDE)
+    source = np.random.default_rng(3)
+    arrays = {
+        "w": source.standard_normal((8, 8, 3, 3), np.float32),
+        "v": source.standard_normal((8, 8, 2, 2), np.float32),
+        "low": np.array(-0.5, np.float32),
+    }
+    model.graph.initializer.extend(
+        onnx.numpy_helper.from_array(array, name) for name, array in arrays.items()
+    )
+    feeds = {"x": source.standard_normal((1, 8, 9, 9), np.float32)}
+    program, _ = tuned(program_of(model))
+    (wanted,) = law.run(model, feeds, "ort")
+    law.compare("y", wanted, loaded(write_source(program), "cpu")(feeds)["y"], 2e-5)
+
+
+OPEN = f"""
+{HEAD}
+g (float[batch,n,9,9] x) => (float[batch,8,9,9] y)
+{{ c = Conv <pads = [1, 1, 1, 1], kernel_shape = [3, 3]> (x, w)
+  y = Relu(c) }}
+"""
+
+
+def test_channels_that_nobody_told() -> None:
+    model = onnx.parser.parse_model(OPEN)
+    source = np.random.default_rng(3)
+    array = source.standard_normal((8, 5, 3, 3), np.float32)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(array, "w"))
+    program, choices = tuned(program_of(model))
+    assert not choices
+    for batch in (1, 2):
+        feeds = {"x": source.standard_normal((batch, 5, 9, 9), np.float32)}
+        (wanted,) = law.run(model, feeds, "ort")
+        law.compare("y", wanted, loaded(write_source(program), "cpu")(feeds)["y"], 2e-5)

@@ -93,14 +93,16 @@ class Plan:
         return cls(parts_of(graph, groups), bench)
 
     def library_steps(self) -> list[Step]:
-        """Steps with the library's fused kernels; all other nodes one by one."""
+        """Steps with the library's fused kernels; forms it lacks as they are, other nodes alone."""
         steps: list[Step] = []
         for part in self.parts:
             chosen = None if part.fused is None else self._library_kernel(part.fused)
-            if chosen is None:
-                steps += [Step((node,)) for node in part.nodes]
-            else:
+            if chosen is not None:
                 steps.append(Step(part.nodes, chosen))
+            elif part.fused is not None:
+                steps.append(Step(part.nodes))
+            else:
+                steps += [Step((node,)) for node in part.nodes]
         return steps
 
     def with_regions(self, steps: Sequence[Step]) -> list[Step]:

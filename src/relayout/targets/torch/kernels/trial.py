@@ -11,6 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 import onnx_ir as ir
 import torch
 
+from relayout.graph.read import shape_of
 from relayout.targets.torch.compiled import module_of
 from relayout.targets.torch.draft import WEIGHTS, Draft
 from relayout.targets.torch.dtypes import Precision
@@ -69,7 +70,15 @@ class Bench:
         return assumed_shape(value, self.dims)
 
     def window(self, node: ir.Node) -> Sliding | None:
-        """How a convolution slides over its operand, of the lengths with which it is timed."""
+        """How a convolution slides over its operand, of the lengths with which it is timed.
+
+        Channels have to be known: they are those of the weights.
+        """
+        shapes = [shape_of(node.inputs[0]), shape_of(node.outputs[0])]
+        if any(
+            shape is None or not all(isinstance(n, int) for n in shape[1:2]) for shape in shapes
+        ):
+            return None
         return sliding_of(node, self.shape)
 
     def fastest(
@@ -112,9 +121,22 @@ class Bench:
         candidates: Sequence[Candidate],
     ) -> None:
         """Time candidates in turns."""
-        runs = [self._run_of(nodes, operands, results, candidate) for candidate in candidates]
+        runs = [self._attempt(nodes, operands, results, candidate) for candidate in candidates]
         for candidate, seconds in zip(candidates, timed(runs, self.device), strict=True):
             self.prices.learn(key, candidate.name, seconds)
+
+    def _attempt(
+        self,
+        nodes: tuple[ir.Node, ...],
+        operands: Sequence[ir.Value],
+        results: Sequence[ir.Value],
+        candidate: Candidate,
+    ) -> Callable[[], Any] | None:
+        """A run of a candidate; None if the device cannot even prepare its weights."""
+        try:
+            return self._run_of(nodes, operands, results, candidate)
+        except RuntimeError:
+            return None
 
     def _run_of(
         self,
@@ -157,12 +179,12 @@ def _usual_order(value: ir.Value) -> Order:
     return FIRST if value.is_graph_input() else LAST
 
 
-def timed(runs: Sequence[Callable[[], Any]], device: str) -> list[float]:
+def timed(runs: Sequence[Callable[[], Any] | None], device: str) -> list[float]:
     """The least seconds of each, taken in turns; infinite for what cannot run here.
 
     Whatever else the machine does only adds to a time, and the choice is kept for long.
     """
-    ready = [_warmed(run, device) for run in runs]
+    ready = [None if run is None else _warmed(run, device) for run in runs]
     seconds: list[list[float]] = [[] for _ in runs]
     begun = time.perf_counter()
     for done in range(MOST_ROUNDS):
