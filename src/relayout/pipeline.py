@@ -11,7 +11,7 @@ from typing import Protocol, TypeAlias
 import onnx_ir as ir
 
 from relayout.graph.invariants import Interface, check
-from relayout.graph.refine import adopt_shapes, has_vague_transposes, refine_shapes
+from relayout.graph.refine import adopt_shapes, has_vague_moves, refine_shapes
 from relayout.rewrite.atoms import JoinReshapes, RaiseSplit, SinkMerge
 from relayout.rewrite.attention import JoinHeads, RaiseAttention
 from relayout.rewrite.block_moves import FindBlockMove, TakeInBlockMove
@@ -111,9 +111,9 @@ def local_rules(target: Target) -> Pipeline:
 def learn_shapes(model: ir.Model) -> None:
     """Let a model as given know what its shapes turn out to be once their arithmetic is folded.
 
-    Otherwise what its Transposes move would be counted with less knowledge than what is left.
+    Otherwise what it moves would be counted with less knowledge than what is left.
     """
-    if has_vague_transposes(model):
+    if has_vague_moves(model):
         folded = model.clone()
         _with_shapes((Pass("fold shapes", _fold_shapes),)).run(folded)
         adopt_shapes(model, folded)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from relayout.layout.equation import Equation
 from relayout.layout.permutation import Permutation
-from relayout.ops.einsum import Equation
 from tests.assign.layouting import assert_layouts
 from tests.rewrite.rewriting import assert_kept, assert_rewrites
 

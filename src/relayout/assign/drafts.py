@@ -11,8 +11,8 @@ import onnx_ir as ir
 
 from relayout.assign.frames import Frame
 from relayout.assign.variants import NodeVariants
-from relayout.graph.measure import bytes_of
-from relayout.graph.read import shape_of
+from relayout.graph.measure import bytes_in_einsum, bytes_of
+from relayout.graph.read import Shape, shape_of
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Transport
 from relayout.ops.control import Border, Tie
@@ -95,7 +95,8 @@ class NodeDraft(Draft):
         slot = results[port - len(self.operands)] if is_result else self.ways.reads[port]
         leads = self.ways.leads_to_try(slot, is_result=is_result, seen=seen)
         found = [transport for lead in leads for transport in self.ways.try_lead(lead)]
-        return found if is_result else [*found, *self.ways.try_sides(slot, seen)]
+        found += [] if is_result else self.ways.try_sides(slot, seen)
+        return [*found, *self.ways.try_separately(slot, is_result=is_result, seen=seen)]
 
     @property
     def wanted(self) -> list[Transport]:
@@ -111,11 +112,27 @@ class NodeDraft(Draft):
         passes, is_lacking = transport.changes.extra_passes, self.lacks_kernel(transport)
         lead = self.node.inputs[self.ways.lead] if passes else None
         extra = 0 if lead is None else passes * 2 * bytes_of(lead, dims)
+        extra += self._bytes_inside(transport, dims)
         if not is_lacking:
             return extra
         read = [self.node.inputs[index] for index in self.ways.reads]
         touched = [value for value in (*read, self.node.outputs[0]) if value is not None]
         return extra + 2 * 2 * sum(bytes_of(value, dims) for value in touched)
+
+    def _bytes_inside(self, transport: Transport, dims: Mapping[str, int]) -> int:
+        """What a kernel of the restated node copies, as far as it is known to copy anything."""
+        changes, node = transport.changes, self.node
+        if (changes.op_type or node.op_type) != "Einsum":
+            return 0
+        equation = changes.attributes.get("equation", self.ways.view.string("equation", ""))
+        values = [*zip(node.inputs, transport.inputs, strict=True)]
+        values += zip(node.outputs, transport.outputs, strict=True)
+        shapes = [_reordered(shape_of(value), order) for value, order in values]
+        return bytes_in_einsum(str(equation), shapes, node.outputs[0].dtype, dims)
+
+
+def _reordered(shape: Shape | None, order: Permutation | None) -> Shape | None:
+    return shape if shape is None or order is None else order.reorder(shape)
 
 
 @dataclass(slots=True)

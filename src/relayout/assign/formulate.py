@@ -25,7 +25,7 @@ from relayout.ops.control import has_ties
 from relayout.ops.quantization import QUANTISERS
 from relayout.targets.target import ONNX, Target
 
-VARIANTS_PER_NODE = 64
+VARIANTS_PER_NODE = 128
 
 COPIES_WITHOUT_KERNEL = 4
 """Twice the copies around an operator that the target cannot run in an order."""
@@ -46,6 +46,8 @@ class Formulation:
     cost_given: int
     """What the Transposes of the part cost where they stand."""
     notes: tuple[str, ...]
+    is_quantised: bool = False
+    """Whether a quantiser would turn other rounding into a step."""
 
     def given_order(self, source: ir.Value, variant: int) -> Permutation | None:
         """The order in which a tensor that no node makes comes in a variant."""
@@ -91,16 +93,16 @@ Weigh: TypeAlias = Callable[[int, int], int]
 
 
 def _weighing(
-    objective: Objective, copies: Sequence[int], extras: Sequence[int], lacking: int
+    objective: Objective, copies: Sequence[int], extras: Sequence[Sequence[int]], lacking: int
 ) -> Weigh:
     """Prices in which the secondary figure can never add up to one unit of the primary.
 
-    `copies` are the bytes of all copies that there can be, `extras` those of restatements, and
-    `lacking` the operators that a lack of kernels can cost something.
+    `copies` are the bytes of all copies that there can be, `extras` those of the restatements of
+    each node, and `lacking` the operators that a lack of kernels can cost something.
     """
     most = len(copies) + COPIES_WITHOUT_KERNEL * lacking
-    moved = sum(copies) + sum(extras)
-    unit = math.gcd(*copies) or 1
+    moved = sum(copies) + sum(map(max, extras))
+    unit = math.gcd(*copies, *(extra for node in extras for extra in node)) or 1
     if objective is Objective.BYTES:
         return lambda size, count: size // unit * (most + 1) + count
     return lambda size, count: count * (moved // unit + 1) + size // unit
@@ -178,7 +180,7 @@ class _Drafting:
 
     def _admit(self, draft: Draft, transport: Transport) -> None:
         """Make a restatement a variant of its draft, if its orders can be candidates."""
-        if self.is_quantised and transport.changes.steps:
+        if self.is_quantised and transport.changes.recomputes:
             # Another way to compute rounds differently, and a quantiser turns that into a step.
             return
         if len(draft.variants) >= VARIANTS_PER_NODE:
@@ -189,7 +191,10 @@ class _Drafting:
         if None in read or None in written:
             return
         ports = (tuple(p or 0 for p in read), tuple(p or 0 for p in written))
-        draft.variants.setdefault((ports, draft.lacks_kernel(transport)), transport)
+        form = ports, draft.lacks_kernel(transport)
+        other = draft.variants.setdefault(form, transport)
+        if self._extra_bytes(draft, transport) < self._extra_bytes(draft, other):
+            draft.variants[form] = transport
 
     def _want(self, frame: Frame, order: Permutation | None) -> int | None:
         """The place of an order among the candidates of its tensor; None if it cannot be one."""
@@ -233,6 +238,7 @@ class _Drafting:
             {value: len(operators) + index for index, value in enumerate(given)},
             max(self._cost_given(weigh), evaluate(problem, as_given(problem)) or 0),
             tuple(self._notes()),
+            self.is_quantised,
         )
 
     def _weighing(self) -> Weigh:
@@ -242,7 +248,7 @@ class _Drafting:
             for _ in tensor.orders[1:]
         ]
         extras = [
-            max(self._extra_bytes(draft, transport) for transport in draft.variants.values())
+            [self._extra_bytes(draft, transport) for transport in draft.variants.values()]
             for draft in self.drafts
         ]
         lacking = sum(draft.lacks_kernel(draft.given) for draft in self.drafts)
@@ -250,7 +256,8 @@ class _Drafting:
 
     def _cost_given(self, weigh: Weigh) -> int:
         """The price of the Transposes as they stand: in loops, and in each branch that has them."""
-        return sum(
+        within = sum(self._price(draft, draft.given, weigh) for draft in self.drafts)
+        return within + sum(
             weigh(self._bytes_given(node), 1)
             for node in self.dissolved
             if node.inputs[0] is not None

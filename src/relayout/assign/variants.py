@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import product
 
 import onnx_ir as ir
 
@@ -10,8 +12,13 @@ from relayout.graph.read import NodeView, constant_of, shape_of
 from relayout.graph.region import Region, captured_by
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Refusal, Transport
-from relayout.ops.rule import OpRule, ask, ask_joint
+from relayout.ops.rule import OpRule, ask, ask_joint, ask_separate
 from relayout.targets.target import Target
+
+SEPARATE_ORDERS = 4
+"""How many orders of an operand are combined with those of the others, the given one included."""
+
+RESULT = -1
 
 
 @dataclass(slots=True)
@@ -29,6 +36,8 @@ class NodeVariants:
     """The order of the lead operand that the target has a kernel for, if it has no other."""
     asked: set[tuple[int | None, Permutation]] = field(default_factory=set)
     """The orders of operands that the rule was asked about; None stands for the lead."""
+    separate: dict[int, list[Permutation | None]] = field(default_factory=dict)
+    """By operand, or `RESULT`, the orders that are combined with those of the others."""
 
     @classmethod
     def of(cls, node: ir.Node, region: Region, target: Target) -> NodeVariants:
@@ -51,9 +60,7 @@ class NodeVariants:
         Axes of length 1 may stand anywhere, so they are left where the node has them, unless it
         reads constants only, which can be stored just as wanted.
         """
-        values = self.node.outputs if is_result else self.node.inputs
-        shape = shape_of(values[slot])
-        seen = seen if shape is None or not self.reads else seen.settled(shape)
+        seen = self._settled(slot, is_result=is_result, seen=seen)
         if is_result and slot == 0:
             pulled = self.rule.pull(self.view, seen)
             return [] if isinstance(pulled, Refusal) else [pulled]
@@ -72,6 +79,30 @@ class NodeVariants:
         if not self._is_new(operand, order):
             return []
         return list(ask_joint(self.rule, self.view, operand, order))
+
+    def try_separately(
+        self, slot: int, *, is_result: bool, seen: Permutation
+    ) -> Sequence[Transport]:
+        """The restatements that combine an order with those that the others were seen in."""
+        order = self._settled(slot, is_result=is_result, seen=seen)
+        port = RESULT if is_result else slot
+        known = self.separate.setdefault(port, [None])
+        is_full = len(known) >= SEPARATE_ORDERS or self.rule.separate is None
+        if is_full or order.is_identity or order in known:
+            return []
+        known.append(order)
+        ports = (*range(self.view.arity), RESULT)
+        choices = ([order] if each == port else self.separate.get(each, [None]) for each in ports)
+        answers = [
+            ask_separate(self.rule, self.view, inputs, result)
+            for *inputs, result in product(*choices)
+        ]
+        return [answer for answer in answers if isinstance(answer, Transport)]
+
+    def _settled(self, slot: int, *, is_result: bool, seen: Permutation) -> Permutation:
+        values = self.node.outputs if is_result else self.node.inputs
+        shape = shape_of(values[slot])
+        return seen if shape is None or not self.reads else seen.settled(shape)
 
     def _is_new(self, operand: int | None, order: Permutation) -> bool:
         is_new = (operand, order) not in self.asked

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
 import onnx_ir as ir
 
-from relayout.graph.read import constant_of, is_op, shape_of
+from relayout.graph.read import Dim, NodeView, Shape, constant_of, is_op, shape_of
 from relayout.graph.region import Region, regions_of, subgraphs_of
+from relayout.layout.equation import Equation, copied_elements
 
 NOMINAL_LENGTH = 32
 """What an unknown length counts as: neither nothing nor so much that it hides the known ones."""
@@ -42,7 +43,8 @@ class Measure:
     """Counts over all graphs of a model.
 
     Bytes are read plus written, at the place where a Transpose stands, eight times in the body of
-    a loop. A length that only the run will tell counts as 32 unless the caller names it.
+    a loop. An Einsum counts with the copies that a product of matrices in its place would need. A
+    length that only the run will tell counts as 32 unless the caller names it.
     """
 
     transposes: int
@@ -67,6 +69,10 @@ def measure(model: ir.Model, dims: Mapping[str, int] | None = None) -> Measure:
         runs[region.graph] * 2 * bytes_of(node.outputs[0], dims or {})
         for region, node in transposes
     )
+    moved += sum(
+        runs[region.graph] * _bytes_inside(region.view(node), dims or {})
+        for region, node in einsums(model)
+    )
     return Measure(len(transposes), moved, sum(len(region.graph) for region in regions))
 
 
@@ -89,16 +95,48 @@ def moving_transposes(model: ir.Model) -> Iterator[tuple[Region, ir.Node]]:
                 yield region, node
 
 
+def einsums(model: ir.Model) -> Iterator[tuple[Region, ir.Node]]:
+    """Every sum of products by an equation."""
+    for region in regions_of(model):
+        yield from ((region, node) for node in region.graph if is_op(node, "Einsum"))
+
+
+def _bytes_inside(view: NodeView, dims: Mapping[str, int]) -> int:
+    shapes = [shape_of(value) for value in (*view.node.inputs, *view.node.outputs)]
+    return bytes_in_einsum(view.string("equation", ""), shapes, view.dtype(0), dims)
+
+
+def bytes_in_einsum(
+    equation: str,
+    shapes: Sequence[Shape | None],
+    dtype: ir.DataType | None,
+    dims: Mapping[str, int],
+) -> int:
+    """What is read and written to bring the operands of an Einsum, and its result, into the order
+    of a product of matrices; 0 if nobody knows. The last shape is that of the result.
+    """
+    known = [shape for shape in shapes if shape is not None]
+    axes = Equation.of(equation).axes([len(shape) for shape in known])
+    if dtype is None or axes is None or len(known) < len(shapes):
+        return 0
+    pairs = [list(zip(term, shape, strict=True)) for term, shape in zip(axes, known, strict=True)]
+    lengths = [{letter: _length(length, dims) for letter, length in term} for term in pairs]
+    *operands, result = ["".join(letter for letter, n in term if n != 1) for term in pairs]
+    made = "".join(letter for letter in result if letter in "".join(operands))
+    return math.ceil(2 * copied_elements((*operands, made), lengths) * item_bytes(dtype))
+
+
 def bytes_of(value: ir.Value, dims: Mapping[str, int]) -> int:
     """The size of a value; 0 if not even its rank is known."""
     shape = shape_of(value)
     if shape is None or value.dtype is None:
         return 0
-    lengths = [
-        length if isinstance(length, int) else dims.get(length or "", NOMINAL_LENGTH)
-        for length in shape
-    ]
+    lengths = [_length(length, dims) for length in shape]
     return math.ceil(math.prod(lengths) * item_bytes(value.dtype))
+
+
+def _length(length: Dim, dims: Mapping[str, int]) -> int:
+    return length if isinstance(length, int) else dims.get(length or "", NOMINAL_LENGTH)
 
 
 def item_bytes(dtype: ir.DataType) -> float:

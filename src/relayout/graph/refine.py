@@ -10,7 +10,7 @@ import onnx_ir as ir
 
 from relayout.graph.edit import permuted_shape
 from relayout.graph.infer import infer_further
-from relayout.graph.measure import moving_transposes
+from relayout.graph.measure import einsums, moving_transposes
 from relayout.graph.read import Shape, is_op, perm_of, shape_of
 from relayout.graph.region import subgraphs_of
 from relayout.graph.sweep import carry_lengths, has_unnamed_length, sharpen
@@ -53,9 +53,11 @@ def adopt_shapes(model: ir.Model, informed: ir.Model) -> None:
             value.shape = permuted_shape(source.shape, order) if is_vague(value) else value.shape
 
 
-def has_vague_transposes(model: ir.Model) -> bool:
-    """Whether a Transpose moves something of which not every length is declared or known."""
-    return any(has_unnamed_length(node.outputs[0]) for _, node in moving_transposes(model))
+def has_vague_moves(model: ir.Model) -> bool:
+    """Whether something is moved of which not every length is declared or known."""
+    moved = [node.outputs[0] for _, node in moving_transposes(model)]
+    moved += [v for _, node in einsums(model) for v in (*node.inputs, *node.outputs) if v]
+    return any(map(has_unnamed_length, moved))
 
 
 def is_vague(value: ir.Value) -> bool:

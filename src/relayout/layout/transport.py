@@ -61,6 +61,11 @@ class Changes:
     extra_passes: int = 0
     """How much more often than the node the steps read and write a tensor of the lead's size."""
 
+    @property
+    def recomputes(self) -> bool:
+        """Whether the numbers may be rounded in another way than those of the node as it was."""
+        return bool(self.steps) or self.op_type == "Einsum"
+
     def __or__(self, other: Changes) -> Changes:
         return Changes(
             {**self.attributes, **other.attributes},

@@ -2,99 +2,96 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from string import ascii_lowercase
 from typing import TYPE_CHECKING
 
+import onnx_ir as ir
+
+from relayout.layout.equation import Equation
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Changes, Refusal, Transport
-from relayout.ops.rule import OpRule
+from relayout.ops.rule import OpRule, Orders
 
 if TYPE_CHECKING:
-    from relayout.graph.read import NodeView
+    from relayout.graph.read import NodeView, Shape
 
-DOTS = "..."
+EINSUM_SINCE = 12
 
+EINSUM_TYPES = frozenset(
+    (ir.DataType.FLOAT, ir.DataType.DOUBLE, ir.DataType.INT32, ir.DataType.INT64)
+)
+"""Runtimes have kernels of Einsum for these; some have none for shorter numbers."""
 
-@dataclass(frozen=True, slots=True)
-class Equation:
-    """The letters of every operand and of the result; dots stand for axes without a name."""
-
-    terms: tuple[str, ...]
-    result: str | None
-    """None where it follows from the terms."""
-
-    @classmethod
-    def of(cls, text: str) -> Equation:
-        left, arrow, right = text.replace(" ", "").partition("->")
-        return cls(tuple(left.split(",")), right if arrow else None)
-
-    def __str__(self) -> str:
-        left = ",".join(self.terms)
-        return left if self.result is None else f"{left}->{self.result}"
-
-    @property
-    def explicit_result(self) -> str:
-        """The result, spelt out: the axes without a name, then what occurs once, sorted."""
-        if self.result is not None:
-            return self.result
-        counts = Counter("".join(self.terms).replace(".", ""))
-        letters = sorted(letter for letter, count in counts.items() if count == 1)
-        return (DOTS if any(DOTS in term for term in self.terms) else "") + "".join(letters)
-
-    def with_operand(self, index: int, order: Permutation) -> Equation | None:
-        """The equation for an operand stored in `order`.
-
-        An implicit result stays: it depends on how often a letter occurs, not on where.
-        """
-        moved = _moved(self.terms[index], order) if index < len(self.terms) else None
-        if moved is None:
-            return None
-        return replace(self, terms=(*self.terms[:index], moved, *self.terms[index + 1 :]))
-
-    def with_result(self, order: Permutation) -> Equation | None:
-        """The equation that gives the result stored in `order`."""
-        moved = _moved(self.explicit_result, order)
-        return None if moved is None else replace(self, result=moved)
-
-
-def _moved(term: str, order: Permutation) -> str | None:
-    """A term whose letters follow their axes; the axes without a name must stay together."""
-    head, dots, tail = term.partition(DOTS)
-    unnamed = order.rank - len(head + tail)
-    if unnamed < 0 or (unnamed > 0 and not dots):
-        return None
-    places = [*head, *range(unnamed), *tail]
-    moved = list(order.reorder(places))
-    run = [place for place in moved if isinstance(place, int)]
-    start = moved.index(0) if run else len(head)
-    if moved[start : start + unnamed] != sorted(run):
-        return None
-    letters = [str(place) for place in moved if not isinstance(place, int)]
-    return "".join([*letters[:start], dots, *letters[start:]])
+ROWS, SUMMED, COLUMNS = "xyz"
+BATCH = ascii_lowercase[: -len("xyz")]
 
 
 def equation_of(view: NodeView) -> Equation:
     return Equation.of(view.string("equation", ""))
 
 
-def _by_operand(view: NodeView, operand: int, order: Permutation) -> Transport | Refusal:
+def einsum(view: NodeView, order: Permutation) -> Transport | Refusal:
     """The letters of a term follow its axes, and the result does not show it."""
-    moved = equation_of(view).with_operand(operand, order)
+    return restated(view, (order, *(None,) * (view.arity - 1)), None)
+
+
+def restated(view: NodeView, inputs: Orders, result: Permutation | None) -> Transport | Refusal:
+    """The equation of an Einsum for every operand and the result in an order of its own."""
+    return _stated(equation_of(view), inputs, result)
+
+
+def product_as_einsum(
+    view: NodeView, inputs: Orders, result: Permutation | None
+) -> Transport | Refusal:
+    """A MatMul as an Einsum, which says in its equation where the axes are stored."""
+    equation = equation_of_product(view)
+    if isinstance(equation, Refusal):
+        return equation
+    answer = _stated(equation, inputs, result)
+    if isinstance(answer, Refusal):
+        return answer
+    changes = answer.changes | Changes(op_type="Einsum")
+    return Transport(answer.inputs, answer.outputs, changes)
+
+
+def equation_of_product(view: NodeView) -> Equation | Refusal:
+    """What a MatMul computes, as an equation, where each of its axes is surely not broadcast."""
+    left, right = view.shape(0), view.shape(1)
+    if view.version < EINSUM_SINCE:
+        return Refusal(f"Einsum is an operator from opset {EINSUM_SINCE} on")
+    if view.dtype(0) not in EINSUM_TYPES:
+        return Refusal("runtimes have no Einsum of this type")
+    if left is None or right is None or min(len(left), len(right)) < 2:
+        return Refusal("MatMul has an operand of fewer than two axes, or nobody knows of how many")
+    if not _same_batch(left, right):
+        return Refusal("MatMul may repeat an operand along a batch axis")
+    batch = BATCH[: max(len(left), len(right)) - 2]
+    first = _last(batch, len(left) - 2) + ROWS + SUMMED
+    second = _last(batch, len(right) - 2) + SUMMED + COLUMNS
+    return Equation((first, second), batch + ROWS + COLUMNS)
+
+
+def _last(letters: str, count: int) -> str:
+    return letters[len(letters) - count :]
+
+
+def _same_batch(left: Shape, right: Shape) -> bool:
+    """Whether the batch axes that both have are surely as long as each other."""
+    pairs = zip(reversed(left[:-2]), reversed(right[:-2]), strict=False)
+    short_enough = max(len(left), len(right)) - 2 <= len(BATCH)
+    return short_enough and all(a is not None and a == b for a, b in pairs)
+
+
+def _stated(equation: Equation, inputs: Orders, result: Permutation | None) -> Transport | Refusal:
+    moved: Equation | None = equation
+    for index, order in enumerate(inputs):
+        if moved is not None and order is not None:
+            moved = moved.with_operand(index, order)
+    if moved is not None and result is not None:
+        moved = moved.with_result(result)
     if moved is None:
         return Refusal("Einsum's dots name no axes, so those must stay in place")
-    inputs = tuple(order if index == operand else None for index in range(view.arity))
-    return Transport(inputs, (None,), Changes({"equation": str(moved)}))
-
-
-def einsum(view: NodeView, order: Permutation) -> Transport | Refusal:
-    return _by_operand(view, 0, order)
-
-
-def any_operand(view: NodeView, operand: int, order: Permutation) -> Sequence[Transport]:
-    answer = _by_operand(view, operand, order)
-    return () if isinstance(answer, Refusal) else (answer,)
+    return Transport(tuple(inputs), (result,), Changes({"equation": str(moved)}))
 
 
 def result_as_given(view: NodeView, result: Permutation) -> Permutation | Refusal:
@@ -105,4 +102,4 @@ def result_as_given(view: NodeView, result: Permutation) -> Permutation | Refusa
     return Permutation.identity(lead)
 
 
-RULES = (OpRule(("Einsum",), einsum, result_as_given, joint=any_operand),)
+RULES = (OpRule(("Einsum",), einsum, result_as_given, separate=restated),)

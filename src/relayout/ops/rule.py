@@ -14,6 +14,8 @@ TransportRule: TypeAlias = Callable[[NodeView, Permutation], Transport | Refusal
 PullRule: TypeAlias = Callable[[NodeView, Permutation], Permutation | Refusal]
 LeadRule: TypeAlias = Callable[[NodeView], int]
 WantedRule: TypeAlias = Callable[[NodeView], Permutation | None]
+Orders: TypeAlias = Sequence[Permutation | None]
+SeparateRule: TypeAlias = Callable[[NodeView, Orders, Permutation | None], Transport | Refusal]
 JointRule: TypeAlias = Callable[[NodeView, int, Permutation], Sequence[Transport]]
 
 
@@ -52,6 +54,8 @@ class OpRule:
     domain: str = ""
     joint: JointRule = nothing_joint
     """What an order of an operand makes worth trying, where operands choose theirs separately."""
+    separate: SeparateRule | None = None
+    """The node with every operand, and its only result, in an order of its own."""
     wanted: WantedRule = nothing_wanted
     """The order of the lead operand for which the target has a kernel, where it has no other."""
     barrier: bool = False
@@ -77,6 +81,18 @@ def ask_joint(
     """The restatements that an order of any operand makes worth trying."""
     is_fit = not order.is_identity and _unfit(view, operand, order) is None
     return rule.joint(view, operand, order) if is_fit else ()
+
+
+def ask_separate(
+    rule: OpRule, view: NodeView, inputs: Orders, result: Permutation | None
+) -> Transport | Refusal:
+    """The answer of a rule to an order for every operand and for the result."""
+    if rule.separate is None or view.unknown_attribute is not None:
+        return Refusal(f"{view.op_type} cannot be told how each of its operands is stored")
+    asked = [(index, order) for index, order in enumerate(inputs) if order is not None]
+    refusals = [_unfit(view, index, order) for index, order in asked]
+    refusal = next(filter(None, refusals), None)
+    return refusal or rule.separate(view, inputs, result)
 
 
 def _unfit(view: NodeView, operand: int, order: Permutation) -> Refusal | None:

@@ -9,8 +9,9 @@ import onnx_ir as ir
 
 from relayout.graph.edit import Editor
 from relayout.graph.read import is_op, perm_of
+from relayout.layout.equation import Equation
 from relayout.layout.transport import Changes, Transport
-from relayout.ops.einsum import Equation, equation_of
+from relayout.ops.einsum import equation_of
 from relayout.rewrite.worklist import readers
 
 
@@ -36,8 +37,11 @@ class FoldIntoEinsum:
 
 
 def _operand_folded(node: ir.Node, equation: Equation, editor: Editor) -> list[ir.Node] | None:
+    """Only where nothing else reads the Transpose, or it would stay beside what Einsum copies."""
     for index, value in enumerate(node.inputs):
-        producer = None if value is None else value.producer()
+        if value is None or value.is_graph_output() or len(value.uses()) != 1:
+            continue
+        producer = value.producer()
         order = None if producer is None else perm_of(producer)
         if producer is None or order is None or not is_op(producer, "Transpose"):
             continue
