@@ -11,6 +11,7 @@ from typing import Any
 
 import onnx
 
+from relayout.assign.apply import STATE_AS_EINSUM
 from relayout.assign.claim import claim, faults
 from relayout.assign.formulate import Terms, formulate
 from relayout.assign.layouts import ChooseLayouts
@@ -24,8 +25,8 @@ from relayout.describe import (
     held_note,
     layouts_record,
     model_record,
+    run_notes,
     transpose_records,
-    turned_note,
 )
 from relayout.errors import RelayoutError
 from relayout.graph.interface import free_interface
@@ -100,6 +101,7 @@ class Result:
         settings = {
             "target": terms.target.name,
             "keep": list(terms.target.gate.selectors),
+            "einsum": terms.target.einsum,
             "minimize": terms.objective.value,
             "dims": dict(terms.dims),
             "free_inputs": terms.free_inputs,
@@ -131,12 +133,11 @@ class Result:
     def record(self) -> RunRecord:
         """What there is to tell."""
         left = self._left()
-        notes = turned_note(self.loaded.ir) if left else ()
+        outcomes = self.outcomes if self.changed else ()
+        applied = sum((outcome.applied for outcome in outcomes), Counter[str]())
+        notes = run_notes(self.loaded.ir, bool(left), applied[STATE_AS_EINSUM])
         if self.loaded.frozen is None:
             notes += held_note(self.loaded.ir, self.choose.terms.target)
-        applied: Counter[str] = Counter()
-        for outcome in self.outcomes:
-            applied += outcome.applied
         dims = self.choose.terms.dims
         return RunRecord(
             source="" if self.loaded.path is None else str(self.loaded.path),
@@ -145,7 +146,7 @@ class Result:
             before=figures(self.before),
             after=figures(self.after),
             changed=self.changed,
-            applied=dict(applied) if self.changed else {},
+            applied=dict(applied),
             left=left,
             assumed=assumed(self.loaded, dims),
             notices=(*self.loaded.notices, *self.choose.notes, *notes),
@@ -163,6 +164,7 @@ def optimize(
     *,
     target: str = "onnx",
     keep: Sequence[str] = (),
+    einsum: bool = False,
     strategy: str = EXACT,
     minimize: str = "bytes",
     budget: float = 10.0,
@@ -177,6 +179,7 @@ def optimize(
     """Choose the order of every tensor, compare the numbers, write the result to `output`.
 
     `keep` selects nodes that stay as they are: by name, `op:LRN`, `rank:3` or `device:cpu`.
+    `einsum` lets a product of matrices be stated as Einsum, which reads its factors in any order.
     `strategy` is the name of a way to choose; only "exact" proves that its choice costs least.
     `minimize` is "bytes" (fewest bytes moved by Transposes) or "count" (fewest Transposes); after
     `budget` seconds of choosing the best found is taken. `free_inputs` and `free_outputs` let the
@@ -188,7 +191,7 @@ def optimize(
     be improved is written as it came, byte for byte.
     """
     inputs = replace(inputs or NumericOptions(), fix_defaults=fix_defaults)
-    runtime = target_of(target, keep)
+    runtime = target_of(target, keep, einsum=einsum)
     terms = Terms(objective_of(minimize), runtime, inputs.dims, free_inputs, free_outputs)
     stage("reading")
     given = load(source)
@@ -239,7 +242,11 @@ def check_certificate(document: Any, model: ModelSource | None = None) -> list[s
         return ["the certificate does not say under which settings it was made"]
     opset, fixes = settings.get("opset"), settings.get("fix_defaults") is True
     loaded = opened(model, opset=opset if isinstance(opset, int) else None, fix_defaults=fixes)
-    target = target_of(str(settings.get("target")), settings.get("keep") or ())
+    target = target_of(
+        str(settings.get("target")),
+        settings.get("keep") or (),
+        einsum=settings.get("einsum") is True,
+    )
     learn_shapes(loaded.ir)
     prepared(target, by_factors=settings.get("by_factors") is True).run(loaded.ir)
     terms = Terms(

@@ -77,6 +77,7 @@ def optimize(options: argparse.Namespace) -> int:
             options.output,
             target=options.target,
             keep=options.keep_nchw,
+            einsum=options.einsum,
             strategy=options.strategy,
             minimize=options.minimize,
             budget=options.budget,
@@ -198,6 +199,7 @@ def _add_optimize(commands: Any) -> None:
     parser.add_argument("model", metavar="IN.onnx")
     parser.add_argument("-o", "--output", metavar="OUT.onnx", help="without it nothing is written")
     _add_choosing(parser)
+    parser.add_argument("--einsum", action="store_true", help=EINSUM_HELP)
     parser.add_argument("--strategy", default="exact", metavar="NAME", help=STRATEGY_HELP)
     parser.add_argument("--certificate", metavar="C.json", help="write the proof of the choice")
     parser.add_argument("--free-inputs", action="store_true", help=FREE_HELP.format("inputs"))
@@ -278,6 +280,10 @@ LOOK_HELP = "which operator says what a Reshape makes, where nothing behind it s
 FREE_HELP = "let the order of the model's {} change; it is said how"
 DEFAULTS_HELP = "make constants of inputs that have a default; they are inputs no more"
 OPSET_HELP = "bring the model to this newer opset first; from 23 on Attention is an operator"
+EINSUM_HELP = (
+    "state products as Einsum where that saves Transposes; "
+    "what runtimes copy inside of it counts as bytes moved"
+)
 GOAL_HELP = "what to make least: bytes moved by Transposes (default) or their count"
 STRATEGY_HELP = (
     "how to choose layouts: naive, auto-nhwc, transmit, greedy, preset, preset-plus "

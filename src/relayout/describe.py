@@ -117,7 +117,12 @@ def assumed_for(
     return Assumed(names, len(unknown) - len(told) - len(names), NOMINAL_LENGTH)
 
 
-def turned_note(model: ir.Model) -> tuple[str, ...]:
+def run_notes(model: ir.Model, left: bool, stated: int) -> tuple[str, ...]:
+    """What to know of a result: whether Transposes are left, how many products became Einsums."""
+    return (*_einsum_note(stated), *(_turned_note(model) if left else ()))
+
+
+def _turned_note(model: ir.Model) -> tuple[str, ...]:
     """Told where constants could be, if the model did not let its caller replace them."""
     turned = sum(is_default(node.inputs[0]) for _, node in moving_transposes(model))
     told = "an input with a default is" if turned == 1 else f"{turned} inputs with defaults are"
@@ -131,6 +136,14 @@ def held_note(model: ir.Model, target: Target) -> tuple[str, ...]:
     told = "an operator stays" if held == 1 else f"{held} operators stay"
     note = f"{told} channels first, since a caller may replace parameters; {REMEDY}"
     return (note,) if held else ()
+
+
+def _einsum_note(stated: int) -> tuple[str, ...]:
+    """Told where products were stated by equations."""
+    if not stated:
+        return ()
+    what = "1 product is" if stated == 1 else f"{stated} products are"
+    return (f"{what} stated as Einsum; the copies runtimes make in there count as bytes moved",)
 
 
 def shape_text(shape: Shape | None, text: Callable[[Dim], str]) -> str:

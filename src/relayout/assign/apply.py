@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import onnx_ir as ir
@@ -17,6 +18,9 @@ from relayout.graph.region import subgraphs_of
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Changes, Transport
 from relayout.ops.control import Border, Side, body_borders, has_ties, scan_axes
+
+RESTATE = "restate node"
+STATE_AS_EINSUM = "state product as Einsum"
 
 
 class Writer:
@@ -35,7 +39,7 @@ class Writer:
                 self.nodes[draft.node] = (draft, transport)
             elif isinstance(draft, TieDraft):
                 self.ties.setdefault(draft.node, []).append((draft, transport))
-        self.restated = 0
+        self.restated: Counter[str] = Counter()
 
     def write(self) -> None:
         root = self.part.root.graph
@@ -82,7 +86,7 @@ class Writer:
     ) -> None:
         editor = self.editors[self.part.parent_graph(node)]
         results = editor.restated(node, transport, operands)
-        self.restated += 1
+        self.restated[STATE_AS_EINSUM if transport.changes.op_type == "Einsum" else RESTATE] += 1
         for old, new, order in zip(node.outputs, results, transport.outputs, strict=True):
             if not old.name:
                 continue
@@ -177,7 +181,7 @@ def _is_unchanged(transport: Transport) -> bool:
     return not moved and transport.changes == Changes()
 
 
-def apply(formulation: Formulation, choice: Sequence[int], names: Names) -> int:
+def apply(formulation: Formulation, choice: Sequence[int], names: Names) -> Counter[str]:
     """Rewrite the part of a formulation by a choice of variants; how many nodes were restated."""
     writer = Writer(formulation, choice, names)
     writer.write()

@@ -15,13 +15,15 @@ from relayout.assign.part import parts_of
 from relayout.assign.problem import Variant, as_given, copies
 from relayout.assign.strategies.exact import solve
 from relayout.graph.measure import moving_transposes
-from relayout.graph.read import perm_of
+from relayout.graph.read import is_op, perm_of
 from relayout.graph.source_line import source_line
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Refusal, Transport
+from relayout.ops.einsum import equation_of_product
 from relayout.ops.rule import ask, ask_joint
 from relayout.report.explanation import (
     AVOIDABLE,
+    EINSUM_WOULD,
     INHERENT,
     INVALID,
     NO_CONFLICT,
@@ -238,7 +240,8 @@ def _reason(formulation: Formulation, draft: Draft, request: Request) -> str:
         return "the number of axes is unknown"
     if not isinstance(draft, NodeDraft):
         return f"the bodies of {draft.node.op_type} take and give it in this order only"
-    return _node_reason(draft, request.port, order)
+    by_equation = "" if formulation.is_quantised else _by_equation(draft)
+    return _node_reason(draft, request.port, order) + by_equation
 
 
 def _node_reason(draft: NodeDraft, port: int, order: Permutation) -> str:
@@ -255,6 +258,14 @@ def _node_reason(draft: NodeDraft, port: int, order: Permutation) -> str:
     if answer is not None and answer.changes.extra_passes:
         return f"{ways.node.op_type} would move more data in the other order"
     return f"{ways.node.op_type} runs in this order only"
+
+
+def _by_equation(draft: NodeDraft) -> str:
+    """What would let a product run in the other order, if nobody asked for it yet."""
+    ways = draft.ways
+    is_open = is_op(draft.node, "MatMul") and ways.rule.separate is None and not ways.rule.barrier
+    can = is_open and not isinstance(equation_of_product(ways.view), Refusal)
+    return f"; {EINSUM_WOULD}" if can else ""
 
 
 def _ask_operand(draft: NodeDraft, slot: int, order: Permutation) -> Transport | Refusal | None:

@@ -48,7 +48,7 @@ class ChooseLayouts:
         for decision in reversed(decided):
             if decision.improves or self.writes_worse:
                 choice = decision.assignment.choice
-                applied["restate node"] += apply(decision.formulation, choice, names)
+                applied += apply(decision.formulation, choice, names)
         return applied
 
     @property

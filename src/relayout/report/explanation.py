@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 AVOIDABLE = "not needed here: relayout optimize removes or moves it"
+EINSUM_WOULD = "--einsum would state it as an Einsum, in any order"
 INHERENT = "inherent: these demands conflict whatever orders are chosen, so one Transpose is needed"
 INVALID = "its perm does not fit the rank, or the rank is unknown"
 NO_CONFLICT = "no conflicting demand was found near it"

@@ -10,6 +10,7 @@ import onnx_ir as ir
 from relayout.errors import RelayoutError
 from relayout.graph.read import NodeView
 from relayout.graph.region import KERNEL_DOMAIN, regions_of
+from relayout.ops.einsum import product_as_einsum
 from relayout.ops.registry import key_of, rule_of
 from relayout.ops.rule import OpRule, barrier
 from relayout.targets import nhwc, ort, ort_quantised
@@ -28,6 +29,8 @@ class Target:
     """Whether it has `com.microsoft.FusedMatMul`, a MatMul with transA and transB."""
     fused_attention: bool = False
     """Whether it has `com.microsoft.MultiHeadAttention`."""
+    einsum: bool = False
+    """Whether a product may be stated as Einsum where no product of matrices says it."""
     rules: Mapping[tuple[str, str], OpRule] = field(default_factory=dict)
     """By domain and operator, the rules that differ from those of standard ONNX."""
     weights: str | None = None
@@ -39,7 +42,9 @@ class Target:
         """What is known of a node on this target."""
         if self.gate and self.gate.keeps(view):
             return barrier(view.op_type, reason=KEPT, domain=view.node.domain)
-        return self.rules.get(key_of(view)) or rule_of(view)
+        rule = self.rules.get(key_of(view)) or rule_of(view)
+        is_product = self.einsum and key_of(view) == ("", "MatMul")
+        return replace(rule, separate=product_as_einsum) if is_product else rule
 
     def lacking(self, model: ir.Model) -> int:
         """How many nodes of a model run in an order that the target has no kernel for."""
@@ -97,8 +102,10 @@ NHWC_OHWI = Target("nhwc-ohwi", rules=nhwc.rules(OHWI), weights=OHWI)
 TARGETS = {target.name: target for target in (ONNX, ORT, NHWC, NHWC_HWOI, NHWC_OHWI)}
 
 
-def target_of(name: str, keep: Sequence[str] = ()) -> Target:
+def target_of(name: str, keep: Sequence[str] = (), *, einsum: bool = False) -> Target:
     """The target of a name, with selectors of nodes that stay as they are given."""
     if name not in TARGETS:
         raise RelayoutError(f"unknown target {name!r}; the targets are {', '.join(TARGETS)}")
-    return replace(TARGETS[name], gate=Gate(tuple(keep))) if keep else TARGETS[name]
+    if not keep and not einsum:
+        return TARGETS[name]
+    return replace(TARGETS[name], gate=Gate(tuple(keep)), einsum=einsum)

@@ -1,0 +1,210 @@
+"""Products stated as Einsum where the user allows it, with what that hides counted as moved."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper
+
+from relayout.api import Result, check_certificate, optimize
+from tests.rewrite.rewriting import canonical, parse
+
+ATTENTION = """g (float[2,5,3,4] q, float[2,7,3,4] k, float[2,7,3,4] v) => (float[2,5,3,4] y) {
+    qt = Transpose<perm=[0,2,1,3]>(q)
+    kt = Transpose<perm=[0,2,3,1]>(k)
+    vt = Transpose<perm=[0,2,1,3]>(v)
+    s = MatMul(qt, kt)
+    p = Softmax<axis=-1>(s)
+    o = MatMul(p, vt)
+    y = Transpose<perm=[0,2,1,3]>(o)
+}"""
+
+ATTENTION_BY_EQUATIONS = """g (float[2,5,3,4] q, float[2,7,3,4] k, float[2,7,3,4] v)
+    => (float[2,5,3,4] y) {
+    s = Einsum<equation="axby,azby->abxz">(q, k)
+    p = Softmax<axis=-1>(s)
+    y = Einsum<equation="abxy,aybz->axbz">(p, v)
+}"""
+
+BATCHED = """g (float[2,4,5] a, float[2,5,3] b) => (float[2,3,4] y) {
+    m = MatMul(a, b)
+    y = Transpose<perm=[0,2,1]>(m)
+}"""
+
+
+def optimised(
+    text: str, opset: int = 17, *, einsum: bool = True, minimize: str = "count"
+) -> Result:
+    """The result, verified in ONNX Runtime; it never moves more bytes than the model given."""
+    result = optimize(parse(text, opset), minimize=minimize, einsum=einsum)
+    assert result.accepted
+    assert result.after.bytes_moved <= result.before.bytes_moved
+    return result
+
+
+def operators(result: Result) -> list[str]:
+    return [node.op_type for node in result.model.graph.node]
+
+
+@pytest.mark.parametrize("opset", [12, 17, 21])
+def test_an_attention_without_transposes(opset: int) -> None:
+    result = optimised(ATTENTION, opset)
+    assert canonical(result.model) == canonical(parse(ATTENTION_BY_EQUATIONS, opset))
+
+
+@pytest.mark.parametrize("minimize", ["count", "bytes"])
+def test_the_transposed_product_of_a_batch(minimize: str) -> None:
+    result = optimised(BATCHED, minimize=minimize)
+    assert result.after.transposes == 0
+    assert operators(result) == ["Einsum"]
+
+
+def test_what_is_hidden_in_an_einsum_counts_as_moved() -> None:
+    result = optimised(ATTENTION)
+    assert result.after.bytes_moved == result.before.bytes_moved
+    notices = result.record().notices
+    assert any("2 products are stated as Einsum" in notice for notice in notices), notices
+
+
+def test_nothing_is_stated_as_einsum_unless_asked() -> None:
+    result = optimised(ATTENTION, einsum=False)
+    assert "Einsum" not in operators(result)
+    assert not result.record().notices
+
+
+def test_a_product_that_needs_no_einsum_is_none() -> None:
+    """Exchanged factors, and flags of two matrices, cost no copy."""
+    result = optimised(
+        """g (float[4,5] a, float[5,3] b, float[2,6,7] c, float[2,7,8] d)
+            => (float[3,4] y, float[2,6,8] z) {
+            m = MatMul(a, b)
+            y = Transpose<perm=[1,0]>(m)
+            u = Transpose<perm=[1,0,2]>(c)
+            v = Transpose<perm=[1,0,2]>(u)
+            z = MatMul(v, d)
+        }"""
+    )
+    assert sorted(operators(result)) == ["Gemm", "MatMul"]
+
+
+def test_a_shared_transpose_moves_less_than_two_einsums() -> None:
+    """The fewest bytes keep the Transpose that both products read."""
+    shared = """g (float[2,5,4] a, float[2,5,4] b, float[2,7,4] k)
+        => (float[2,5,7] y, float[2,5,7] z) {
+        t = Transpose<perm=[0,2,1]>(k)
+        y = MatMul(a, t)
+        z = MatMul(b, t)
+    }"""
+    assert operators(optimised(shared, minimize="bytes")).count("Transpose") == 1
+
+
+def test_a_transpose_that_others_read_does_not_go_into_an_einsum() -> None:
+    """It would stay, and the Einsum would copy besides."""
+    result = optimised(
+        """g (float[2,5,4] a, float[2,7,4] k) => (float[2,5,7] y, float[2,4,7] t) {
+            t = Transpose<perm=[0,2,1]>(k)
+            y = Einsum<equation="bqd,bdk->bqk">(a, t)
+        }""",
+        einsum=False,
+        minimize="bytes",
+    )
+    assert not result.changed
+
+
+REFUSED = {
+    "an opset before it": (BATCHED, 11),
+    "a type without kernels": (BATCHED.replace("float[", "float16["), 17),
+    "a batch that is repeated": (BATCHED.replace("[2,5,3]", "[1,5,3]"), 17),
+    "a batch of which nobody knows": (BATCHED.replace("float[2,5,3]", "float[B,5,3]"), 17),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_refused(case: str) -> None:
+    text, opset = REFUSED[case]
+    result = optimize(parse(text, opset), minimize="count", einsum=True, verify=False)
+    assert not result.changed
+    assert operators(result) == ["MatMul", "Transpose"]
+
+
+def test_a_product_between_quantisers_stays() -> None:
+    result = optimised(
+        """g (float[2,4,5] a, float[2,5,3] b) => (float[2,3,4] y)
+            <float s = {0.5}, uint8 z = {128}> {
+            qa = QuantizeLinear(a, s, z)
+            da = DequantizeLinear(qa, s, z)
+            qb = QuantizeLinear(b, s, z)
+            db = DequantizeLinear(qb, s, z)
+            m = MatMul(da, db)
+            t = Transpose<perm=[0,2,1]>(m)
+            qt = QuantizeLinear(t, s, z)
+            y = DequantizeLinear(qt, s, z)
+        }"""
+    )
+    assert "Einsum" not in operators(result)
+    assert result.after.transposes == 1
+
+
+def test_symbolic_lengths() -> None:
+    result = optimised(ATTENTION.replace("[2,", "[N,").replace("5,3,4]", "S,3,4]"))
+    assert result.after.transposes == 0
+    assert operators(result) == ["Einsum", "Softmax", "Einsum"]
+
+
+def test_features_over_a_constant_matrix() -> None:
+    """A spectrum, stored by time, becomes bands, stored by time: no product of matrices does it."""
+    model = parse(
+        """g (float[N,1,5,T] x) => (float[N,1,T,3] y) <float[5,3] w> {
+            t = Transpose<perm=[0,1,3,2]>(x)
+            m = MatMul(t, w)
+            y = Relu(m)
+        }""",
+        17,
+    )
+    weight = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
+    del model.graph.initializer[:]
+    model.graph.initializer.append(numpy_helper.from_array(weight, "w"))
+    result = optimize(model, minimize="count", einsum=True)
+    assert result.accepted
+    assert [node.op_type for node in result.model.graph.node] == ["Einsum", "Relu"]
+
+
+def test_the_certificate_is_about_the_same_choice() -> None:
+    model = parse(ATTENTION, 17)
+    certificate = optimize(model, minimize="count", einsum=True).certificate()
+    assert check_certificate(certificate, model) == []
+    without = {**certificate, "settings": {**certificate["settings"], "einsum": False}}
+    assert check_certificate(without, model) != []
+
+
+def test_a_result_of_an_einsum_follows_its_readers() -> None:
+    """An equation that is there already takes the order that something far behind it wants."""
+    model = parse(
+        """g (float[2,5,4] q, float[2,4,7] k) => (float[2,7,5] y) {
+            s = Einsum<equation="bqd,bdk->bqk">(q, k)
+            r = Sigmoid(s)
+            y = Transpose<perm=[0,2,1]>(r)
+        }""",
+        17,
+    )
+    result = optimize(model, minimize="count")
+    assert result.accepted
+    assert result.after.transposes == 0
+    assert result.after.bytes_moved == result.before.bytes_moved
+    onnx.checker.check_model(result.model, full_check=True)
+
+
+def reasons(text: str, opset: int, *, einsum: bool) -> str:
+    record = optimised(text, opset, einsum=einsum).record()
+    return " ".join(
+        demand.reason
+        for left in record.left
+        for demand in (*left.why.stored_for.named, *left.why.wanted_by.named)
+    )
+
+
+def test_an_explanation_names_the_option() -> None:
+    assert "--einsum" in reasons(ATTENTION, 17, einsum=False)
+    assert "--einsum" not in reasons(ATTENTION, 11, einsum=False)
+    assert "--einsum" not in reasons(ATTENTION, 11, einsum=True)
