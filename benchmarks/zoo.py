@@ -1,14 +1,16 @@
 """Optimise every model of a zoo: python -m benchmarks.zoo PATH [--only NAME ...] [-- ARGS ...]
 
 PATH holds `*.onnx` files, or an `index.json` with packed models and the `slim.py` that unpacks
-them. ARGS go to `relayout optimize`. One line a model, totals last; the exit code says whether all
-of them were read, optimised, verified and written.
+them. ARGS go to `relayout optimize`. One line a model, one for each quantised model with a twin in
+floats, totals last; the exit code says whether all models were read, optimised, verified and
+written. `twins_behind` counts the quantised models that keep more Transposes than their twin.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -17,9 +19,15 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
+
+NUMBERS = re.compile("(_(quant|int8|ptq|float32|fp32|tfnotr))+$")
 
 PORTABLE = ("given", "ort_basic", "ort_ext", "onnxsim", "onnxslim", "onnxoptimizer", "onnxscript")
+
+
+Counts: TypeAlias = tuple[int, int]
+"""The Transposes of a model before and after."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +85,30 @@ def best_peer(row: dict[str, Any]) -> int:
     return min((left[tool] for tool in PORTABLE if left.get(tool) is not None), default=1 << 30)
 
 
+def network(name: str) -> str:
+    """What twins have in common: the name without its origin and its kind of numbers."""
+    return NUMBERS.sub("", name.rpartition("__")[2])
+
+
+def twins(counts: dict[str, Counts], quantised: set[str]) -> Iterator[tuple[str, str]]:
+    """Each quantised model with the same network in floats, given with about as many Transposes."""
+    for name, (before, _) in counts.items():
+        others = [each for each in counts if each not in quantised]
+        same = [each for each in others if network(each) == network(name)]
+        if name in quantised and same:
+            yield name, min(same, key=lambda each: abs(counts[each][0] - before))
+
+
+def told_twins(counts: dict[str, Counts], quantised: set[str]) -> Counter[str]:
+    """Print what each pair of twins keeps."""
+    total: Counter[str] = Counter()
+    for name, twin in twins(counts, quantised):
+        left, in_floats = counts[name][1], counts[twin][1]
+        total.update(twins=1, twins_behind=left > in_floats)
+        print(f"{name}: {left} left, in floats {in_floats} ({twin})")
+    return total
+
+
 def moved(record: dict[str, Any], when: str) -> int:
     return int(record.get(when, {}).get("bytes_moved", 0))
 
@@ -90,11 +122,15 @@ def main() -> int:
         own, rest = own[: own.index("--")], own[own.index("--") + 1 :]
     options = parser.parse_args(own)
     total: Counter[str] = Counter()
+    counts: dict[str, Counts] = {}
+    quantised: set[str] = set()
     with tempfile.TemporaryDirectory() as scratch:
         for entry in entries(options.path, options.only, Path(scratch)):
             record = optimise(entry, rest, Path(scratch))
             before = record.get("before", {}).get("transposes", 0)
             after = record.get("after", {}).get("transposes", 0)
+            counts[entry.name] = before, after
+            quantised.update([entry.name] if entry.row.get("precision") == "int8" else [])
             good = record["code"] == 0 and record["written"]
             total.update(models=1, good=good, before=before, after=after)
             total.update(changed=bool(record.get("changed")), exact="exact" in record["verdict"])
@@ -109,6 +145,7 @@ def main() -> int:
                 f"{record['seconds']:.1f} s{'; ' + notices if notices else ''}",
                 flush=True,
             )
+    total.update(told_twins(counts, quantised))
     print(dict(total))
     return 0 if total["good"] == total["models"] else 1
 
