@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,10 @@ from relayout.assign.layouts import ChooseLayouts
 from relayout.assign.part import parts_of
 from relayout.assign.strategies.registry import EXACT, Strategy, strategy_of
 from relayout.collector import paused_collector
-from relayout.delivery import Stage, deliver
+from relayout.delivery import Stage, check_names, deliver
 from relayout.describe import (
     assumed,
+    attention_notes,
     figures,
     held_note,
     layouts_record,
@@ -38,11 +39,20 @@ from relayout.graph.save import to_proto
 from relayout.graph.sources import ModelSource
 from relayout.infer.colours import Look
 from relayout.opening import Opener, opened
-from relayout.pipeline import Checking, Outcome, Timing, layouts, learn_shapes, prepared
+from relayout.pipeline import (
+    Checking,
+    Outcome,
+    SpeltOut,
+    Timing,
+    layouts,
+    learn_shapes,
+    local_rules,
+    prepared,
+)
 from relayout.report.layouts import LayoutsRecord
 from relayout.report.records import ModelRecord, RunRecord, TransposeRecord
 from relayout.targets.kernels import check_kernels
-from relayout.targets.target import target_of
+from relayout.targets.target import ONNX, target_of
 from relayout.verify.verdict import NumericOptions, NumericVerdict
 
 NOT_VERIFIED = "not verified, as asked"
@@ -70,6 +80,8 @@ class Result:
     """Whether operators were let work on the factors of merged axes before the choice."""
     fixed_defaults: bool = False
     """Whether inputs with defaults were to be made constants."""
+    spelt_out: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Why attentions are not raised to operators, with the names of their Softmaxes."""
 
     @property
     def trades(self) -> bool:
@@ -97,15 +109,8 @@ class Result:
         """The proof that no other choice of layouts costs less, for `check_certificate`."""
         if not self.choose.proves:
             raise RelayoutError("only the exact strategy proves anything about its choice")
-        terms = self.choose.terms
         settings = {
-            "target": terms.target.name,
-            "keep": list(terms.target.gate.selectors),
-            "einsum": terms.target.einsum,
-            "minimize": terms.objective.value,
-            "dims": dict(terms.dims),
-            "free_inputs": terms.free_inputs,
-            "free_outputs": terms.free_outputs,
+            **self.choose.terms.settings,
             "opset": self.loaded.ir.opset_imports.get(""),
             "fix_defaults": self.fixed_defaults,
             "by_factors": self.by_factors,
@@ -135,7 +140,11 @@ class Result:
         left = self._left()
         outcomes = self.outcomes if self.changed else ()
         applied = sum((outcome.applied for outcome in outcomes), Counter[str]())
-        notes = run_notes(self.loaded.ir, bool(left), applied[STATE_AS_EINSUM])
+        notes = run_notes(
+            self.loaded.ir if left else None,
+            applied[STATE_AS_EINSUM],
+            self.spelt_out if self.after.transposes else {},
+        )
         if self.loaded.frozen is None:
             notes += held_note(self.loaded.ir, self.choose.terms.target)
         dims = self.choose.terms.dims
@@ -209,7 +218,13 @@ def optimize(
 
 def inspect(source: ModelSource, *, dims: Mapping[str, int] | None = None) -> ModelRecord:
     """The interface, the operators and the Transposes of a model."""
-    return model_record(opened(source), dims or {})
+    loaded = opened(source)
+    record = model_record(loaded, dims or {})
+    if not record.transposes:
+        return record
+    watching = SpeltOut(ONNX)
+    local_rules(ONNX).run(loaded.ir, [watching])
+    return replace(record, notices=(*record.notices, *attention_notes(watching.reasons)))
 
 
 def infer_layouts(source: ModelSource, *, look: str = "before") -> LayoutsRecord:
@@ -268,20 +283,6 @@ def objective_of(name: str) -> Objective:
         raise RelayoutError(f"unknown objective {name!r}; the objectives are {known}") from None
 
 
-def check_names(loaded: LoadedModel, inputs: NumericOptions) -> None:
-    """Refuse shapes and lengths for what the model does not have: they are typing errors."""
-    declared = loaded.source.graph.input
-    names = [value.name for value in declared]
-    dims = {d.dim_param for value in declared for d in value.type.tensor_type.shape.dim}
-    for name in inputs.shapes:
-        if name not in names:
-            raise RelayoutError(f"the model has no input {name!r}; it has {', '.join(names)}")
-    for name in inputs.dims:
-        known = ", ".join(sorted(dims - {""})) or "none"
-        if name not in dims and "[" not in name:
-            raise RelayoutError(f"no input has a dimension {name!r}; the named ones are: {known}")
-
-
 def _as_given(result: Result, given: LoadedModel, opener: Opener) -> Result:
     """The model as it came, after passes in vain; with its defaults fixed where that was asked."""
     kept = opener.fixed(given)
@@ -335,8 +336,8 @@ def _improved(loaded: LoadedModel, choose: ChooseLayouts, *, by_factors: bool = 
     learn_shapes(loaded.ir)
     before = measure(loaded.ir, choose.terms.dims)
     lacking = choose.terms.target.lacking(loaded.ir)
-    timing = Timing()
-    outcomes = pipeline.run(loaded.ir, [Checking(Interface.of(loaded.ir)), timing])
+    timing, watching = Timing(), SpeltOut(choose.terms.target)
+    outcomes = pipeline.run(loaded.ir, [Checking(Interface.of(loaded.ir)), timing, watching])
     after = measure(loaded.ir, choose.terms.dims)
     still = choose.terms.target.lacking(loaded.ir)
     is_better = after.better_than(before, choose.terms.objective)
@@ -346,6 +347,7 @@ def _improved(loaded: LoadedModel, choose: ChooseLayouts, *, by_factors: bool = 
         timing.seconds,
         lacking=(lacking, still if changed else lacking),
         by_factors=by_factors,
+        spelt_out=watching.reasons,
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from relayout.api import check_names, objective_of
+from relayout.api import objective_of
 from relayout.assign.assignment import Assignment
 from relayout.assign.formulate import Terms
 from relayout.assign.layouts import ChooseLayouts, Decision
@@ -17,7 +17,7 @@ from relayout.assign.strategies.naive import isolating_copies
 from relayout.assign.strategies.regions import count_regions
 from relayout.assign.strategies.registry import ISOLATING, STRATEGIES, Strategy, strategy_of
 from relayout.collector import paused_collector
-from relayout.delivery import compared
+from relayout.delivery import check_names, compared
 from relayout.describe import figures
 from relayout.graph.invariants import Interface
 from relayout.graph.measure import measure

@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeAlias
 
+from relayout.errors import RelayoutError
 from relayout.graph.model import LoadedModel
 from relayout.graph.save import Staged, staged
 from relayout.verify.isolated import compare_isolated
@@ -29,6 +30,20 @@ class Delivery:
     @property
     def refused(self) -> bool:
         return self.verdict is not None and not self.verdict.equal
+
+
+def check_names(loaded: LoadedModel, inputs: NumericOptions) -> None:
+    """Refuse shapes and lengths for what the model does not have: they are typing errors."""
+    declared = loaded.source.graph.input
+    names = [value.name for value in declared]
+    dims = {d.dim_param for value in declared for d in value.type.tensor_type.shape.dim}
+    for name in inputs.shapes:
+        if name not in names:
+            raise RelayoutError(f"the model has no input {name!r}; it has {', '.join(names)}")
+    for name in inputs.dims:
+        known = ", ".join(sorted(dims - {""})) or "none"
+        if name not in dims and "[" not in name:
+            raise RelayoutError(f"no input has a dimension {name!r}; the named ones are: {known}")
 
 
 def deliver(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import onnx_ir as ir
 
@@ -117,9 +117,22 @@ def assumed_for(
     return Assumed(names, len(unknown) - len(told) - len(names), NOMINAL_LENGTH)
 
 
-def run_notes(model: ir.Model, left: bool, stated: int) -> tuple[str, ...]:
-    """What to know of a result: whether Transposes are left, how many products became Einsums."""
-    return (*_einsum_note(stated), *(_turned_note(model) if left else ()))
+def run_notes(
+    left: ir.Model | None, stated: int, reasons: Mapping[str, Sequence[str]]
+) -> tuple[str, ...]:
+    """What to know of a result: the products that became Einsums, and what keeps Transposes."""
+    defaults = () if left is None else _turned_note(left)
+    return (*_einsum_note(stated), *defaults, *attention_notes(reasons))
+
+
+def attention_notes(reasons: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """One line per reason why attentions stay spelt out."""
+    return tuple(
+        f"the attention at {names[0]!r} stays spelt out: {reason}"
+        if len(names) == 1
+        else f"{len(names)} attentions stay spelt out, {names[0]!r} first: {reason}"
+        for reason, names in reasons.items()
+    )
 
 
 def _turned_note(model: ir.Model) -> tuple[str, ...]:

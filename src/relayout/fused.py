@@ -11,9 +11,9 @@ from pathlib import Path
 import onnx
 import onnx_ir as ir
 
-from relayout.api import NOT_VERIFIED, SAME_FILE, check_names
+from relayout.api import NOT_VERIFIED, SAME_FILE
 from relayout.collector import paused_collector
-from relayout.delivery import Delivery, Stage, deliver
+from relayout.delivery import Delivery, Stage, check_names, deliver
 from relayout.describe import assumed_for
 from relayout.errors import RelayoutError
 from relayout.fusion.border import operands_of, results_of

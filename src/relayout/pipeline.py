@@ -14,6 +14,7 @@ from relayout.graph.invariants import Interface, check
 from relayout.graph.refine import adopt_shapes, has_vague_moves, refine_shapes
 from relayout.rewrite.atoms import JoinReshapes, RaiseSplit, SinkMerge
 from relayout.rewrite.attention import JoinHeads, RaiseAttention
+from relayout.rewrite.attention_left import spelt_out
 from relayout.rewrite.block_moves import FindBlockMove, TakeInBlockMove
 from relayout.rewrite.chains import CanonicalChain
 from relayout.rewrite.constants import FoldConstants
@@ -29,6 +30,8 @@ from relayout.rewrite.weights import ReorderWeights
 from relayout.rewrite.worklist import Rewrite, rewrite_model
 from relayout.targets.kernels import define_kernels
 from relayout.targets.target import Target
+
+RAISE_ATTENTIONS = "raise attentions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +174,7 @@ def _with_shapes(rules: tuple[Step, ...]) -> Pipeline:
 def _attentions(target: Target) -> tuple[Step, ...]:
     """Attentions as operators, so that the choice of layouts sees no Transposes around heads."""
     raising = (RaiseAttention(target), JoinHeads())
-    step = Pass("raise attentions", lambda model: rewrite_model(model, raising))
+    step = Pass(RAISE_ATTENTIONS, lambda model: rewrite_model(model, raising))
     return (Followed(step, _rules(simplifying)),)
 
 
@@ -228,6 +231,23 @@ class Checking:
     def after(self, outcome: Outcome, model: ir.Model) -> None:
         if outcome.changed:
             check(model, self.interface)
+
+
+@dataclass(slots=True)
+class SpeltOut:
+    """Why attentions are not raised to operators, by reason, with the names of their Softmaxes."""
+
+    target: Target
+    reasons: dict[str, list[str]] = field(default_factory=dict)
+
+    def before(self, step: Pass, model: ir.Model) -> None:
+        """Nothing to look at yet."""
+
+    def after(self, outcome: Outcome, model: ir.Model) -> None:
+        """Look while heads are still split as exporters write it."""
+        if outcome.name == RAISE_ATTENTIONS:
+            for node, reason in spelt_out(model, self.target):
+                self.reasons.setdefault(reason, []).append(node.name or str(node.outputs[0].name))
 
 
 @dataclass(slots=True)

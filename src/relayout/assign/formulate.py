@@ -6,7 +6,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import onnx_ir as ir
 
@@ -73,6 +73,19 @@ class Terms:
     def frees(self) -> bool:
         """Whether anything of the interface may change."""
         return self.free_inputs or self.free_outputs
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The terms as a certificate writes them down."""
+        return {
+            "target": self.target.name,
+            "keep": list(self.target.gate.selectors),
+            "einsum": self.target.einsum,
+            "minimize": self.objective.value,
+            "dims": dict(self.dims),
+            "free_inputs": self.free_inputs,
+            "free_outputs": self.free_outputs,
+        }
 
     def of(self, part: Part) -> Terms:
         """The terms of a part: only the borders of the main graph are the model's."""

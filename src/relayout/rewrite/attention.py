@@ -9,8 +9,10 @@ import onnx_ir as ir
 
 from relayout.graph.edit import Editor
 from relayout.graph.read import rank_of
+from relayout.graph.region import Region
+from relayout.layout.transport import Refusal
 from relayout.rewrite.attention_heads import HEADS_SECOND, Heads, Ports, heads_of
-from relayout.rewrite.attention_match import core_of, is_finite, merges
+from relayout.rewrite.attention_match import Core, core_of, is_finite, merges
 from relayout.rewrite.attention_write import STANDARD_SINCE, AttentionWriter
 from relayout.targets.target import Target
 
@@ -41,20 +43,41 @@ class RaiseAttention:
     op_types: tuple[str, ...] = ("Softmax",)
 
     def apply(self, node: ir.Node, editor: Editor) -> Iterable[ir.Node] | None:
-        standard = editor.region.version >= STANDARD_SINCE
-        if not standard and not self.target.fused_attention:
+        if not _has_operator(editor.region, self.target):
             return None
-        dtype = node.inputs[0].dtype if node.inputs[0] is not None else None
-        if dtype not in (STANDARD_TYPES if standard else CONTRIB_TYPES):
-            return None
-        core = core_of(node, editor.region)
-        if core is None or not _can_return(core.result, core.ports.query):
-            return None
-        # MultiHeadAttention gives no number for a row that is masked as a whole.
-        if not standard and core.guarded and not all(map(is_finite, core.masks)):
+        core = raisable(node, editor.region, self.target)
+        if isinstance(core, Refusal):
             return None
         writer = AttentionWriter(editor, core.node)
         return writer.put(writer.raised(core), core.ports)
+
+
+def raisable(softmax: ir.Node, region: Region, target: Target) -> Core | Refusal:
+    """The attention around a Softmax that an operator can stand for, or why none can."""
+    standard = region.version >= STANDARD_SINCE or not target.fused_attention
+    dtype = softmax.inputs[0].dtype if softmax.inputs[0] is not None else None
+    if dtype not in (STANDARD_TYPES if standard else CONTRIB_TYPES):
+        return Refusal("the operator has no kernel for its type")
+    core = core_of(softmax, region)
+    if isinstance(core, Refusal):
+        return core
+    if not _can_return(core.result, core.ports.query):
+        return Refusal("the length of Q cannot be written down once more")
+    has_numbers = not core.guarded or all(map(is_finite, core.masks))
+    if not standard and not has_numbers:
+        return Refusal("MultiHeadAttention gives no number for a row that is masked as a whole")
+    if _has_operator(region, target):
+        return core
+    return _needs_newer_opset(or_contrib=has_numbers and dtype in CONTRIB_TYPES)
+
+
+def _needs_newer_opset(*, or_contrib: bool) -> Refusal:
+    ways = f"--opset {STANDARD_SINCE}{' or --target ort' if or_contrib else ''}"
+    return Refusal(f"from opset {STANDARD_SINCE} on it can be one operator; {ways} lets it")
+
+
+def _has_operator(region: Region, target: Target) -> bool:
+    return region.version >= STANDARD_SINCE or target.fused_attention
 
 
 @dataclass(frozen=True, slots=True)

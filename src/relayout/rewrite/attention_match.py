@@ -10,6 +10,7 @@ import onnx_ir as ir
 from relayout.graph.read import constant_of, is_op, rank_of
 from relayout.graph.region import Region
 from relayout.layout.blocks import UNIT, Size
+from relayout.layout.transport import Refusal
 from relayout.layout.views import Sizes, View
 from relayout.rewrite.attention_heads import (
     DEPTH_THIRD,
@@ -55,26 +56,47 @@ class Core:
         return self.node.outputs[0]
 
 
-def core_of(softmax: ir.Node, region: Region) -> Core | None:
+NOTHING_TO_GAIN = Refusal("no Transpose would go")
+
+
+def core_of(softmax: ir.Node, region: Region) -> Core | Refusal:
     """The attention around a Softmax, if it has Transposes that an operator for it saves."""
     scores = _scores(softmax.inputs[0])
     weights = _weights(softmax, region)
-    if scores is None or weights is None or not _takes_last_axis(softmax, region):
-        return None
-    product, node = scores.product, weights.node
-    query = heads_of(product.inputs[0], HEADS_SECOND, region)
-    key = heads_of(product.inputs[1], DEPTH_THIRD, region)
-    value = heads_of(node.inputs[1], HEADS_SECOND, region)
-    if query is None or key is None or value is None or not _agree(query, key, value):
-        return None
-    masks = _masks(scores, query, key)
-    scale = scores.scaling.times(query.scaling).times(key.scaling)
-    if masks is None or not value.scaling.is_one or not 0 < scale.number < float("inf"):
-        return None
-    if scores.viewed and not _has_all_axes(softmax.outputs[0], query, key):
-        return None
-    core = Core(Ports(query, key, value), scale, masks, weights.guarded, node)
-    return core if merges(core.result, core.ports, region) and _gains(core) else None
+    if scores is None:
+        return Refusal("more than a scale and a mask stands between the product with K and Softmax")
+    if weights is None:
+        return Refusal("what Softmax gives goes elsewhere than into the product with V")
+    if not _takes_last_axis(softmax, region):
+        return Refusal("Softmax runs along another axis than the last")
+    ports = _ports(scores.product, weights.node, region)
+    if isinstance(ports, Refusal):
+        return ports
+    masks = _masks(scores, ports.query, ports.key)
+    if isinstance(masks, Refusal):
+        return masks
+    scale = scores.scaling.times(ports.query.scaling).times(ports.key.scaling)
+    if not ports.value.scaling.is_one or not 0 < scale.number < float("inf"):
+        return Refusal("V is scaled, or the scores are by a number that is not positive")
+    if scores.viewed and not _has_all_axes(softmax.outputs[0], ports.query, ports.key):
+        return Refusal("the scores are reshaped to other axes than batch, heads and two lengths")
+    core = Core(ports, scale, masks, weights.guarded, weights.node)
+    if not merges(core.result, core.ports, region):
+        return Refusal("what alone reads the result does not merge its heads")
+    return core if _gains(core) else NOTHING_TO_GAIN
+
+
+def _ports(scores: ir.Node, weighted: ir.Node, region: Region) -> Ports | Refusal:
+    """The operands of the two products, with their heads side by side."""
+    query = heads_of(scores.inputs[0], HEADS_SECOND, region)
+    key = heads_of(scores.inputs[1], DEPTH_THIRD, region)
+    value = heads_of(weighted.inputs[1], HEADS_SECOND, region)
+    if query is None or key is None or value is None:
+        lacking = [name for name, port in zip("QKV", (query, key, value), strict=True) if not port]
+        return Refusal(f"no split into heads leads to {' and '.join(lacking)}")
+    if not _agree(query, key, value):
+        return Refusal("Q, K and V are not surely of the same batch, heads and lengths")
+    return Ports(query, key, value)
 
 
 def _agree(query: Heads, key: Heads, value: Heads) -> bool:
@@ -216,12 +238,12 @@ def _takes_last_axis(softmax: ir.Node, region: Region) -> bool:
 # masks
 
 
-def _masks(scores: _Scores, query: Heads, key: Heads) -> tuple[Mask, ...] | None:
+def _masks(scores: _Scores, query: Heads, key: Heads) -> tuple[Mask, ...] | Refusal:
     masks = []
     for value, node, chooses in scores.added:
         mask = _mask(value, node, scores, query, key)
         if mask is None:
-            return None
+            return Refusal(f"the mask '{value.name}' is not surely of the batch and length of Q")
         masks.append(replace(mask, chooses=chooses))
     return tuple(masks)
 
