@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from relayout.api import optimize
 from relayout.assign.explain import NAMED, WALKED, explanations
+from relayout.assign.inherent import Possible
+from relayout.assign.problem import as_given, copies
 from relayout.demo import network
 from relayout.graph.load import load
 from relayout.graph.source_line import STACK_KEY, source_line
@@ -26,6 +30,7 @@ from relayout.report.explanation import (
     UNDOES,
     Explanation,
 )
+from tests.assign.random_problems import CHOICES, SHAPES, Shape, random_problem
 
 TO_NCHW, TO_NHWC = [0, 3, 1, 2], [0, 2, 3, 1]
 IMAGE = [2, 4, 6, 3]
@@ -156,14 +161,14 @@ def test_only_the_nearest_demands_are_named() -> None:
 
 
 @pytest.mark.parametrize(("length", "is_found"), [(WALKED - 1, True), (WALKED, False)])
-def test_the_walk_is_bounded(length: int, *, is_found: bool) -> None:
+def test_naming_is_bounded_but_not_what_is_inherent(length: int, *, is_found: bool) -> None:
     names = ["moved", *(f"relu{index}" for index in range(length))]
     chain = [node("Relu", [names[index]], names[index + 1]) for index in range(length)]
     last = node("Conv", [names[-1], "w"], "conv")
     nodes = [node("Transpose", ["x"], "moved", perm=TO_NCHW), *chain, last]
     why = explained(nodes, ["conv"])["moved"]
     assert [demand.name for demand in why.wanted_by.named] == (["conv"] if is_found else [])
-    assert why.note == ("" if is_found else NO_CONFLICT)
+    assert why.note == INHERENT
 
 
 def test_what_bodies_read_is_asked_through_their_borders() -> None:
@@ -258,3 +263,19 @@ def test_what_costs_more_without_it_is_not_inherent() -> None:
     ]
     found = explained(nodes, ["relu", "norm"])
     assert INHERENT not in {found["moved"].note}
+
+
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+def test_what_is_inherent_is_in_every_choice(shape: Shape) -> None:
+    """Brute force: where a Transpose is called inherent, no choice of layouts does without any."""
+    called = 0
+    for seed in range(60):
+        problem = random_problem(Random(seed), shape)
+        choices = list(product(*(range(len(each.variants)) for each in problem.operators)))
+        possible = Possible(problem)
+        given = copies(problem, as_given(problem))
+        if len(choices) > CHOICES or not any(possible.is_inherent(v, o) for v, _, o in given):
+            continue
+        called += 1
+        assert all(copies(problem, choice) for choice in choices)
+    assert called

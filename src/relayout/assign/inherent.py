@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
-from relayout.assign.problem import LayoutProblem
+from relayout.assign.problem import LayoutProblem, Operator, Variant
 
-FARTHEST = 6
-"""How many operators away demands are looked for; beyond that everything is held possible."""
+Orders: TypeAlias = frozenset[int] | None
+"""The orders that are possible; None: any."""
 
 
 @dataclass(slots=True)
@@ -16,80 +19,84 @@ class Possible:
 
     Each set is an upper estimate, so where two sets have nothing in common a Transpose is needed
     in every choice of layouts. An operator that cannot do without a Transpose on its other side is
-    a demand itself: it may run in any of its ways.
+    a demand itself: it may run in any of its ways. One sweep from the inputs finds what can be
+    stored, one from the outputs what can be read, however far away the demands are; around the
+    carried values of a loop everything is held possible.
     """
 
     problem: LayoutProblem
-    readers: list[list[tuple[int, int]]] = field(init=False)
-    writers: dict[int, tuple[int, int]] = field(init=False)
-    _stored: dict[tuple[int, int], frozenset[int] | None] = field(default_factory=dict)
-    _taken: dict[tuple[int, int, int], frozenset[int] | None] = field(default_factory=dict)
+    stored: dict[int, Orders] = field(default_factory=dict)
+    """By value, the orders in which it can be stored."""
+    taken: dict[tuple[int, int], Orders] = field(default_factory=dict)
+    """By operator and operand, the orders in which it can be read."""
+    readers: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.readers = [[] for _ in self.problem.values]
-        self.writers = {}
         for number, operator in enumerate(self.problem.operators):
             for port, value in enumerate(operator.operands):
-                self.readers[value].append((number, port))
-            for port, value in enumerate(operator.results):
-                self.writers[value] = (number, port)
+                self.readers.setdefault(value, []).append((number, port))
+        sequence = _sequence(self.problem.operators, self.readers)
+        for number in sequence:
+            self._write(self.problem.operators[number])
+        for number in reversed(sequence):
+            self._read(number, self.problem.operators[number])
 
     def is_inherent(self, value: int, wanted: int) -> bool:
         """Whether someone who now wants a value in an order can never have it as it is stored."""
-        stored = self.stored(value, FARTHEST)
+        stored = self.stored.get(value)
         if stored is None:
             return False
         wanting = [
-            reader
-            for reader in self.readers[value]
-            if self.problem.operators[reader[0]].variants[0].reads[reader[1]] == wanted
+            self.taken.get((number, port))
+            for number, port in self.readers.get(value, [])
+            if self.problem.operators[number].variants[0].reads[port] == wanted
         ]
-        taken = [self.taken(*reader, FARTHEST) for reader in wanting]
-        return any(orders is not None and not orders & stored for orders in taken)
+        return any(orders is not None and not orders & stored for orders in wanting)
 
-    def stored(self, value: int, far: int) -> frozenset[int] | None:
-        """The orders a value can be stored in; None: any."""
-        if far == 0 or value not in self.writers:
-            return None
-        if (value, far) not in self._stored:
-            self._stored[value, far] = self._written(value, far)
-        return self._stored[value, far]
+    def _write(self, operator: Operator) -> None:
+        given = [self.stored.get(value) for value in operator.operands]
+        fitting = [v for v in operator.variants if _fits(zip(v.reads, given, strict=True))]
+        for port, value in enumerate(operator.results):
+            self.stored[value] = _at(port, [v.writes for v in fitting or operator.variants])
 
-    def _written(self, value: int, far: int) -> frozenset[int]:
-        number, port = self.writers[value]
-        operator = self.problem.operators[number]
-        given = [self.stored(operand, far - 1) for operand in operator.operands]
-        fitting = [
-            variant
-            for variant in operator.variants
-            if all(
-                orders is None or order in orders
-                for order, orders in zip(variant.reads, given, strict=True)
-            )
+    def _read(self, number: int, operator: Operator) -> None:
+        wanted = [
+            [self.taken.get(reader) for reader in self.readers.get(value, [])]
+            for value in operator.results
         ]
-        return frozenset(variant.writes[port] for variant in fitting or operator.variants)
+        fitting = [v for v in operator.variants if _can_be_read(v, wanted)]
+        for port in range(len(operator.operands)):
+            self.taken[number, port] = _at(port, [v.reads for v in fitting or operator.variants])
 
-    def taken(self, number: int, port: int, far: int) -> frozenset[int] | None:
-        """The orders in which an operator can read one of its operands; None: any."""
-        if far == 0:
-            return None
-        if (number, port, far) not in self._taken:
-            self._taken[number, port, far] = self._read(number, port, far)
-        return self._taken[number, port, far]
 
-    def _read(self, number: int, port: int, far: int) -> frozenset[int]:
-        operator = self.problem.operators[number]
-        passed_on = [
-            [self.taken(*reader, far - 1) for reader in self.readers[result]]
-            for result in operator.results
-        ]
-        fitting = [
-            variant
-            for variant in operator.variants
-            if all(
-                orders is None or order in orders
-                for order, sets in zip(variant.writes, passed_on, strict=True)
-                for orders in sets
-            )
-        ]
-        return frozenset(variant.reads[port] for variant in fitting or operator.variants)
+def _fits(pairs: Iterable[tuple[int, Orders]]) -> bool:
+    return all(orders is None or order in orders for order, orders in pairs)
+
+
+def _can_be_read(variant: Variant, wanted: list[list[Orders]]) -> bool:
+    """Whether everyone who reads what a variant writes can take it so."""
+    pairs = zip(variant.writes, wanted, strict=True)
+    return all(_fits((order, orders) for orders in sets) for order, sets in pairs)
+
+
+def _at(port: int, ways: list[tuple[int, ...]]) -> frozenset[int]:
+    return frozenset(orders[port] for orders in ways)
+
+
+def _sequence(
+    operators: tuple[Operator, ...], readers: dict[int, list[tuple[int, int]]]
+) -> list[int]:
+    """The operators, each behind those whose results it reads; what goes in circles comes last."""
+    made = {value for operator in operators for value in operator.results}
+    missing = [sum(value in made for value in operator.operands) for operator in operators]
+    ready = deque(number for number, count in enumerate(missing) if not count)
+    sequence: dict[int, None] = {}
+    while ready:
+        number = ready.popleft()
+        sequence[number] = None
+        for value in operators[number].results:
+            for reader, _ in readers.get(value, []):
+                missing[reader] -= 1
+                if not missing[reader]:
+                    ready.append(reader)
+    return [*sequence, *(number for number in range(len(operators)) if number not in sequence)]
