@@ -145,7 +145,11 @@ def _integer_rule(op_type: str, exchange: tuple[int, ...]) -> OpRule:
         return Changes() if (first, second) == (PLAIN, PLAIN) and single else None
 
     def can_exchange(view: NodeView) -> bool:
-        """Runtimes have no kernel for signed bytes times unsigned ones, only for the reverse."""
+        """Runtimes have no kernel for signed bytes times unsigned ones, only for the reverse.
+
+        A constant could be made unsigned with its zero point. But on many processors the kernels
+        for mixed signs saturate and those for one sign do not, so the numbers would differ.
+        """
         left, right = (view.dtype(slot) for slot in slots)
         return right in (left, ir.DataType.UINT8)
 
