@@ -141,7 +141,8 @@ class Result:
         outcomes = self.outcomes if self.changed else ()
         applied = sum((outcome.applied for outcome in outcomes), Counter[str]())
         notes = run_notes(
-            self.loaded.ir if left else None,
+            self.loaded.ir,
+            bool(left),
             applied[STATE_AS_EINSUM],
             self.spelt_out if self.after.transposes else {},
         )

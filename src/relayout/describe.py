@@ -118,11 +118,11 @@ def assumed_for(
 
 
 def run_notes(
-    left: ir.Model | None, stated: int, reasons: Mapping[str, Sequence[str]]
+    model: ir.Model, left: bool, stated: int, reasons: Mapping[str, Sequence[str]]
 ) -> tuple[str, ...]:
     """What to know of a result: the products that became Einsums, and what keeps Transposes."""
-    defaults = () if left is None else _turned_note(left)
-    return (*_einsum_note(stated), *defaults, *attention_notes(reasons))
+    defaults = _turned_note(model) if left else ()
+    return (*_einsum_notes(model, stated), *defaults, *attention_notes(reasons))
 
 
 def attention_notes(reasons: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
@@ -151,12 +151,15 @@ def held_note(model: ir.Model, target: Target) -> tuple[str, ...]:
     return (note,) if held else ()
 
 
-def _einsum_note(stated: int) -> tuple[str, ...]:
+def _einsum_notes(model: ir.Model, stated: int) -> tuple[str, ...]:
     """Told where products were stated by equations."""
     if not stated:
         return ()
     what = "1 product is" if stated == 1 else f"{stated} products are"
-    return (f"{what} stated as Einsum; the copies runtimes make in there count as bytes moved",)
+    note = f"{what} stated as Einsum; the copies runtimes make in there count as bytes moved"
+    if all(isinstance(n, int) for value in model.graph.inputs for n in shape_of(value) or (None,)):
+        return (note,)
+    return (note, "no length may be 0: ONNX Runtime ends its process on an Einsum without elements")
 
 
 def shape_text(shape: Shape | None, text: Callable[[Dim], str]) -> str:

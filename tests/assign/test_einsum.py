@@ -65,6 +65,7 @@ def test_what_is_hidden_in_an_einsum_counts_as_moved() -> None:
     assert result.after.bytes_moved == result.before.bytes_moved
     notices = result.record().notices
     assert any("2 products are stated as Einsum" in notice for notice in notices), notices
+    assert not any("no length may be 0" in notice for notice in notices)
 
 
 def test_nothing_is_stated_as_einsum_unless_asked() -> None:
@@ -150,6 +151,7 @@ def test_symbolic_lengths() -> None:
     result = optimised(ATTENTION.replace("[2,", "[N,").replace("5,3,4]", "S,3,4]"))
     assert result.after.transposes == 0
     assert operators(result) == ["Einsum", "Softmax", "Einsum"]
+    assert any("no length may be 0" in notice for notice in result.record().notices)
 
 
 def test_features_over_a_constant_matrix() -> None:
