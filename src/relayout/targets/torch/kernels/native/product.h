@@ -39,7 +39,7 @@ static inline __attribute__((always_inline)) void step(Vector (&sum)[R][V], cons
 #pragma GCC unroll 16
   for (int r = 0; r < R; r++) {
     Vector a = all(from[r][k]);
-    for (int v = 0; v < V; v++) sum[r][v] += a * b[v];
+    for (int v = 0; v < V; v++) sum[r][v] = plus_product(sum[r][v], a, b[v]);
   }
 }
 

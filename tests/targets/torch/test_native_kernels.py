@@ -1,0 +1,143 @@
+"""Each C++ kernel beside torch in float64, over shapes that fill tiles and such that do not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from relayout.targets.torch.kernels.fused import Activation  # noqa: E402
+from relayout.targets.torch.kernels.native_region import native_source  # noqa: E402
+from relayout.targets.torch.kernels.native_steps import (  # noqa: E402
+    Buffer,
+    Image,
+    Kind,
+    NativeStep,
+    entry_of,
+    placed,
+)
+from relayout.targets.torch.kernels.plan import can_build  # noqa: E402
+from relayout.targets.torch.runtime.native import NativeProgram  # noqa: E402
+
+pytestmark = pytest.mark.skipif(not can_build(), reason="there is no compiler")
+functional = torch.nn.functional
+
+
+def stored(image: Image) -> Any:
+    """A random operand in NCHW, stored channels last."""
+    n, height, width, depth = image
+    generator = torch.Generator().manual_seed(math.prod(image))
+    return torch.randn(n, height, width, depth, generator=generator).permute(0, 3, 1, 2)
+
+
+def performed(
+    step: NativeStep, weights: dict[str, Any], operands: Sequence[Any], threads: int
+) -> Any:
+    """What a program of one step gives, in NCHW."""
+    places, arena = placed([step], [step.result])
+    ports = (("last",) * len(operands), ((places[step.result], step.result.image, True),))
+    entries = [entry_of(step, places)]
+    program = NativeProgram(native_source(), entries, arena, weights, ports, lambda: None)
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        return program(None, *operands)[0]
+    finally:
+        torch.set_num_threads(before)
+
+
+def assert_near(given: Any, wanted: Any, bound: float = 2e-6) -> None:
+    error = torch.linalg.vector_norm(given.double() - wanted)
+    assert error <= bound * torch.linalg.vector_norm(wanted)
+
+
+PRODUCTS = [
+    ((1, 5, 7, 3), 5, Activation()),
+    ((1, 6, 6, 16), 24, Activation(low=0.0, high=6.0)),
+    ((2, 9, 5, 33), 40, Activation(low=0.0)),
+    ((1, 1, 1, 700), 100, Activation()),
+    ((1, 7, 7, 336), 32, Activation(gelu=True)),
+    ((1, 21, 20, 64), 72, Activation(low=0.0)),
+    ((3, 14, 14, 24), 8, Activation()),
+]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("with_sum", [False, True])
+@pytest.mark.parametrize(("image", "width", "activation"), PRODUCTS)
+def test_product(
+    image: Image, width: int, activation: Activation, with_sum: bool, threads: int
+) -> None:
+    source, result = Buffer(image, 0), Buffer((*image[:3], width))
+    other = Buffer(result.image, 1) if with_sum else None
+    x, residual = stored(image), stored(result.image)
+    weight, bias = torch.randn(image[3], width), torch.randn(width)
+    step = NativeStep(
+        Kind.CONVOLUTION, source, result, ("matrix", "w"), "b", other, activation=activation
+    )
+    wanted = x.double().permute(0, 2, 3, 1) @ weight.double() + bias.double()
+    wanted = wanted.permute(0, 3, 1, 2) + (residual.double() if with_sum else 0.0)
+    operands = [x, residual] if with_sum else [x]
+    given = performed(step, {"w": weight, "b": bias}, operands, threads)
+    assert_near(given, activated(wanted, activation))
+
+
+def activated(x: Any, activation: Activation) -> Any:
+    if activation.gelu:
+        return functional.gelu(x)
+    return x.clamp(activation.low, activation.high)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("kernel", [2, 3, 5, 7])
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("image", [(1, 9, 8, 8), (2, 13, 21, 40)])
+def test_filter_per_channel(image: Image, kernel: int, stride: int, threads: int) -> None:
+    pad = kernel // 2
+    x, weight, bias = stored(image), torch.randn(image[3], 1, kernel, kernel), torch.randn(image[3])
+    wanted = functional.conv2d(
+        x.double(), weight.double(), bias.double(), stride, pad, groups=image[3]
+    )
+    n, depth, height, width = wanted.shape
+    step = NativeStep(
+        Kind.DEPTHWISE,
+        Buffer(image, 0),
+        Buffer((n, height, width, depth)),
+        ("depthwise", "w"),
+        "b",
+        kernel=(kernel, kernel),
+        strides=(stride, stride),
+        pads=(pad, pad),
+        activation=Activation(low=0.0),
+    )
+    given = performed(step, {"w": weight, "b": bias}, [x], threads)
+    assert_near(given, wanted.clamp(min=0.0))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(
+    ("image", "width"),
+    [((1, 4, 4, 8), 8), ((1, 7, 7, 40), 24), ((2, 9, 14, 16), 32), ((1, 30, 33, 24), 16)],
+)
+def test_winograd(image: Image, width: int, threads: int) -> None:
+    result = Buffer((*image[:3], width))
+    x, residual = stored(image), stored(result.image)
+    weight, bias = torch.randn(width, image[3], 3, 3), torch.randn(width)
+    step = NativeStep(
+        Kind.WINOGRAD,
+        Buffer(image, 0),
+        result,
+        ("winograd", "w"),
+        "b",
+        Buffer(result.image, 1),
+        kernel=(3, 3),
+        pads=(1, 1),
+        activation=Activation(low=0.0),
+    )
+    wanted = functional.conv2d(x.double(), weight.double(), bias.double(), 1, 1) + residual.double()
+    given = performed(step, {"w": weight, "b": bias}, [x, residual], threads)
+    assert_near(given, wanted.clamp(min=0.0))
