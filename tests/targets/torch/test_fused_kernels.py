@@ -18,10 +18,11 @@ from relayout.compiling import program_of  # noqa: E402 - torch may be missing
 from relayout.storing import stored  # noqa: E402
 from relayout.targets.torch.compiled import loaded  # noqa: E402
 from relayout.targets.torch.dtypes import precision_of  # noqa: E402
-from relayout.targets.torch.kernels import native_bands, plan  # noqa: E402
+from relayout.targets.torch.kernels import plan  # noqa: E402
 from relayout.targets.torch.kernels.candidates import forms_of, products_of  # noqa: E402
 from relayout.targets.torch.kernels.inductor import KernelRun  # noqa: E402
 from relayout.targets.torch.kernels.native_region import native_regions  # noqa: E402
+from relayout.targets.torch.kernels.native_steps import Kind  # noqa: E402
 from relayout.targets.torch.kernels.parts import borders_of  # noqa: E402
 from relayout.targets.torch.kernels.trial import Bench  # noqa: E402
 from relayout.targets.torch.program import EAGER, Program, Step  # noqa: E402
@@ -83,16 +84,13 @@ def test_native_program_gives_the_same_numbers(name: str, winograd: bool) -> Non
     assert ("('winograd', " in text) == (winograd and name == "residual")
 
 
-def test_bands_of_rows_give_the_same_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_filters_are_done_with_the_product_before_them() -> None:
     if not plan.can_build():
         pytest.skip("there is no C++ compiler")
     model = small_model("inverted", batch=1)
     program, _ = tuned(program_of(model))
-    whole = write_source(native(program, winograd=True)).text
-    monkeypatch.setattr(native_bands, "LARGE", 0)
-    monkeypatch.setattr(native_bands, "BAND", 8000)
     text = assert_same(model, native(program, winograd=True))
-    assert text.count("'kind': 2") > 2 * whole.count("'kind': 2")
+    assert text.count(f"'kind': {Kind.WIDENED}") == text.count(f"'kind': {Kind.DEPTHWISE}") > 0
 
 
 def native(program: Program, winograd: bool) -> Program:

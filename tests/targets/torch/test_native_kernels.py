@@ -27,6 +27,11 @@ pytestmark = pytest.mark.skipif(not can_build(), reason="there is no compiler")
 functional = torch.nn.functional
 
 
+@pytest.fixture(autouse=True)
+def _seed() -> None:
+    torch.manual_seed(0)
+
+
 def stored(image: Image) -> Any:
     """A random operand in NCHW, stored channels last."""
     n, height, width, depth = image
@@ -35,12 +40,13 @@ def stored(image: Image) -> Any:
 
 
 def performed(
-    step: NativeStep, weights: dict[str, Any], operands: Sequence[Any], threads: int
+    steps: Sequence[NativeStep], weights: dict[str, Any], operands: Sequence[Any], threads: int
 ) -> Any:
-    """What a program of one step gives, in NCHW."""
-    places, arena = placed([step], [step.result])
-    ports = (("last",) * len(operands), ((places[step.result], step.result.image, True),))
-    entries = [entry_of(step, places)]
+    """What a program gives, in NCHW."""
+    result = steps[-1].result
+    places, arena = placed(list(steps), [result])
+    ports = (("last",) * len(operands), ((places[result], result.image, True),))
+    entries = [entry_of(step, places) for step in steps]
     program = NativeProgram(native_source(), entries, arena, weights, ports, lambda: None)
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
@@ -82,7 +88,7 @@ def test_product(
     wanted = x.double().permute(0, 2, 3, 1) @ weight.double() + bias.double()
     wanted = wanted.permute(0, 3, 1, 2) + (residual.double() if with_sum else 0.0)
     operands = [x, residual] if with_sum else [x]
-    given = performed(step, {"w": weight, "b": bias}, operands, threads)
+    given = performed([step], {"w": weight, "b": bias}, operands, threads)
     assert_near(given, activated(wanted, activation))
 
 
@@ -114,7 +120,7 @@ def test_filter_per_channel(image: Image, kernel: int, stride: int, threads: int
         pads=(pad, pad),
         activation=Activation(low=0.0),
     )
-    given = performed(step, {"w": weight, "b": bias}, [x], threads)
+    given = performed([step], {"w": weight, "b": bias}, [x], threads)
     assert_near(given, wanted.clamp(min=0.0))
 
 
@@ -139,5 +145,48 @@ def test_winograd(image: Image, width: int, threads: int) -> None:
         activation=Activation(low=0.0),
     )
     wanted = functional.conv2d(x.double(), weight.double(), bias.double(), 1, 1) + residual.double()
-    given = performed(step, {"w": weight, "b": bias}, [x, residual], threads)
+    given = performed([step], {"w": weight, "b": bias}, [x, residual], threads)
     assert_near(given, wanted.clamp(min=0.0))
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("kernel", [3, 5])
+@pytest.mark.parametrize(
+    ("image", "width"), [((1, 7, 9, 20), 24), ((2, 14, 15, 8), 40), ((1, 61, 50, 16), 48)]
+)
+def test_product_with_a_filter_behind(
+    image: Image, width: int, kernel: int, stride: int, threads: int
+) -> None:
+    pad = kernel // 2
+    x, matrix, filters = (
+        stored(image),
+        torch.randn(image[3], width),
+        torch.randn(width, 1, kernel, kernel),
+    )
+    bias = torch.randn(width)
+    wide = (x.double().permute(0, 2, 3, 1) @ matrix.double() + bias.double()).permute(0, 3, 1, 2)
+    wanted = functional.conv2d(
+        wide.clamp(0.0, 6.0), filters.double(), bias.double(), stride, pad, groups=width
+    )
+    between, result = Buffer((*image[:3], width)), Buffer((image[0], *wanted.shape[2:], width))
+    product = NativeStep(
+        Kind.WIDENED,
+        Buffer(image, 0),
+        between,
+        ("matrix", "m"),
+        "b",
+        activation=Activation(low=0.0, high=6.0),
+    )
+    filter_ = NativeStep(
+        Kind.DEPTHWISE,
+        between,
+        result,
+        ("depthwise", "f"),
+        "b",
+        kernel=(kernel, kernel),
+        strides=(stride, stride),
+        pads=(pad, pad),
+    )
+    weights = {"m": matrix, "f": filters, "b": bias}
+    assert_near(performed([product, filter_], weights, [x], threads), wanted)

@@ -14,14 +14,9 @@ import onnx_ir as ir
 
 from relayout.targets.torch.draft import WEIGHTS, Draft
 from relayout.targets.torch.kernels.fused import Fused
-from relayout.targets.torch.kernels.native_bands import banded
 from relayout.targets.torch.kernels.native_build import Builder, Stored
-from relayout.targets.torch.kernels.native_steps import (
-    Kind,
-    entry_of,
-    joined,
-    placed,
-)
+from relayout.targets.torch.kernels.native_joins import joined
+from relayout.targets.torch.kernels.native_steps import Kind, entry_of, placed
 from relayout.targets.torch.kernels.window import Sliding, known_shape
 from relayout.targets.torch.program import Step
 from relayout.targets.torch.runtime.native import NativeProgram
@@ -29,7 +24,7 @@ from relayout.targets.torch.scope import Scope
 from relayout.targets.torch.statements import indented
 
 SOURCE = "NATIVE_SOURCE"
-FILES = ("vector.h", "product.h", "winograd.h", "channels.h", "program.cpp")
+FILES = ("vector.h", "product.h", "winograd.h", "filter.h", "channels.h", "program.cpp")
 HEAVY = frozenset((Kind.CONVOLUTION, Kind.WINOGRAD, Kind.DEPTHWISE))
 
 
@@ -61,7 +56,7 @@ def native_of(builder: Builder, results: Sequence[ir.Value]) -> Native | None:
     if orders is None or any(each.buffer.operand is not None for each in stored):
         return None
     buffers = [each.buffer for each in stored]
-    steps = banded(joined(builder.steps, buffers), buffers)
+    steps = joined(builder.steps, buffers)
     places, arena = placed(steps, buffers)
     shapes = [_shape(value, each) for value, each in zip(results, stored, strict=True)]
     return Native(

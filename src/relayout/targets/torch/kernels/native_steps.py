@@ -32,6 +32,7 @@ class Kind(IntEnum):
     BORDER = 6
     BORDER_FIRST = 7
     SUM = 8
+    WIDENED = 9
 
 
 Image: TypeAlias = tuple[int, int, int, int]
@@ -67,8 +68,6 @@ class NativeStep:
     pads: tuple[int, int] = (0, 0)
     activation: Activation = field(default_factory=Activation)
     epsilon: float | None = None
-    rows: tuple[int, int] | None = None
-    """The rows of the result that it computes, if not all."""
 
     @property
     def buffers(self) -> list[Buffer]:
@@ -99,41 +98,11 @@ class NativeStep:
         return replace(self, residual=other, result=result, activation=activation)
 
 
-def joined(steps: list[NativeStep], results: list[Buffer]) -> list[NativeStep]:
-    """Sums become part of the product that computes one of their operands, if only they read it."""
-    kept: list[NativeStep] = []
-    for step in steps:
-        index = _summand(step, kept, steps, results)
-        if index is None:
-            kept.append(step)
-            continue
-        product = kept.pop(index)
-        other = step.residual if step.source is product.result else step.source
-        if other is None:
-            raise ValueError("a sum lacks an operand")
-        kept.append(product.with_sum(other, step.result, step.activation))
-    return kept
-
-
-def _summand(
-    step: NativeStep, kept: list[NativeStep], steps: list[NativeStep], results: list[Buffer]
-) -> int | None:
-    if step.kind != Kind.SUM or step.residual is None:
-        return None
-    for index in range(len(kept) - 1, -1, -1):
-        product = kept[index]
-        is_wanted = product.result is step.source or product.result is step.residual
-        if not (is_wanted and product.can_sum) or product.result in results:
-            continue
-        if sum(product.result in (other.source, other.residual) for other in steps) == 1:
-            return index
-    return None
-
-
 def placed(steps: list[NativeStep], results: list[Buffer]) -> tuple[dict[Buffer, int], int]:
     """Where each buffer lies in the arena, and how long the arena is.
 
-    Scratch lies in front; a place is used again when nobody reads what lay there.
+    Scratch lies in front; a place is used again when nobody reads what lay there. What a widened
+    product reads is still read while the filter behind it writes.
     """
     front = max((step.scratch for step in steps), default=0)
     born: dict[Buffer, int] = {}
@@ -142,7 +111,8 @@ def placed(steps: list[NativeStep], results: list[Buffer]) -> tuple[dict[Buffer,
         for buffer in step.buffers:
             if buffer.operand is None:
                 born.setdefault(buffer, index)
-                dies[buffer] = len(steps) if buffer in results else index
+                last = index + (step.kind == Kind.WIDENED)
+                dies[buffer] = len(steps) if buffer in results else last
     places: dict[Buffer, int] = {}
     end = front
     for buffer, begin in born.items():
@@ -170,33 +140,28 @@ def _gap(held: list[tuple[int, int]], size: int, front: int) -> int:
 def entry_of(step: NativeStep, places: dict[Buffer, int]) -> dict[str, Any]:
     """A step as the module has it."""
     batch, height, width, depth = step.source.image
-    first, last = step.rows or (0, step.result.image[1])
-    pad_top, source_row = step.pads[0], 0
-    if step.rows is not None and step.kind == Kind.DEPTHWISE:
-        pad_top -= first * step.strides[0]
-    elif step.rows is not None:
-        height, source_row = last - first, first
-    is_row_wise = step.kind == Kind.CONVOLUTION and (step.kernel, step.strides) != ((1, 1), (1, 1))
+    is_product = step.kind in {Kind.CONVOLUTION, Kind.WIDENED}
+    is_row_wise = is_product and (step.kernel, step.strides) != ((1, 1), (1, 1))
     return {
         "kind": int(step.kind),
         "batch": batch,
         "height": height,
         "width": width,
         "depth": depth,
-        "out_height": last - first,
+        "out_height": step.result.image[1],
         "out_width": step.result.image[2],
         "out_depth": step.result.image[3],
         "kernel_height": step.kernel[0],
         "kernel_width": step.kernel[1],
         "stride_down": step.strides[0],
         "stride": step.strides[1],
-        "pad_top": pad_top,
+        "pad_top": step.pads[0],
         "pad_left": step.pads[1],
         **_finish_of(step),
         "table": is_row_wise,
-        "input": _place(step.source, source_row, places),
-        "residual": _place(step.residual, first, places),
-        "output": _place(step.result, first, places),
+        "input": _place(step.source, places),
+        "residual": _place(step.residual, places),
+        "output": _place(step.result, places),
         "scratch": 0 if step.kind == Kind.WINOGRAD else None,
     }
 
@@ -212,10 +177,10 @@ def _finish_of(step: NativeStep) -> dict[str, Any]:
     }
 
 
-def _place(buffer: Buffer | None, row: int, places: dict[Buffer, int]) -> int | str | None:
-    """Where a row of a buffer begins: in the arena, or in an operand of the program."""
+def _place(buffer: Buffer | None, places: dict[Buffer, int]) -> int | str | None:
+    """Where a buffer begins: in the arena, or in an operand of the program."""
     if buffer is None:
         return None
     if buffer.operand is not None:
         return f"input {buffer.operand}"
-    return places[buffer] + row * buffer.image[2] * buffer.image[3]
+    return places[buffer]

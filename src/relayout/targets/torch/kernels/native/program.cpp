@@ -6,9 +6,11 @@
 #include "channels.h"
 #include "winograd.h"
 
-enum Kind { CONVOLUTION, WINOGRAD, DEPTHWISE, MAX_POOL, AVERAGE, LAYER_NORM, BORDER, BORDER_FIRST, SUM };
+enum Kind { CONVOLUTION, WINOGRAD, DEPTHWISE, MAX_POOL, AVERAGE, LAYER_NORM, BORDER, BORDER_FIRST, SUM, WIDENED };
 
-static int64_t phases(const Step &s) {
+static int64_t phases(const Step *steps, int64_t index) {
+  if (index > 0 && steps[index - 1].kind == WIDENED) return 0;  // done with the step before
+  const Step &s = steps[index];
   return s.kind == WINOGRAD ? PHASES * parts(Grid(s).count, s.band) : 1;
 }
 
@@ -28,6 +30,7 @@ static int64_t units(const Step &s, int64_t phase, int team) {
     Cut cut(s, team);
     return cut.by_rows * cut.by_panels;
   }
+  if (s.kind == WIDENED) return Widening(s, (&s)[1], team).units((&s)[1]);
   return team == 1 ? 1 : least(pieces(s), 4 * team);
 }
 
@@ -42,6 +45,7 @@ static void perform(const Step &s, int64_t phase, int64_t unit, int64_t of, int 
     case LAYER_NORM: return layer_norm(s, share);
     case BORDER: return border(s, share, false);
     case BORDER_FIRST: return border(s, share, true);
+    case WIDENED: return widened(&s, unit, team);
     default: return sum(s, share);
   }
 }
@@ -66,7 +70,7 @@ struct Run {
 
   Run(const Step *steps, int64_t count, int team) : team(team) {
     for (int64_t i = 0; i < count; i++)
-      for (int64_t p = 0; p < phases(steps[i]); p++)
+      for (int64_t p = 0; p < phases(steps, i); p++)
         phases_.push_back(std::make_unique<Phase>(steps + i, p, units(steps[i], p, team), team));
   }
 

@@ -1,0 +1,163 @@
+// A filter per channel, alone or behind the product that computes what it reads.
+#pragma once
+#include "product.h"
+
+constexpr int NEIGHBOURS = 8;
+
+// Some channels of an image and their filters; pixels of the operand and of the result lie differently far apart.
+struct Filter {
+  const float *weight, *bias;
+  int64_t channels, apart_in, apart_out, width, out_width, pad_left;
+  int64_t kernel_height, kernel_width, stride;
+  float low, high;
+  Filter(const Step &s, int64_t first, int64_t channels, int64_t apart_in)
+      : weight(s.weight + first), bias(s.bias + first), channels(channels), apart_in(apart_in), apart_out(s.depth),
+        width(s.width), out_width(s.out_width), pad_left(s.pad_left), kernel_height(s.kernel_height),
+        kernel_width(s.kernel_width), stride(s.stride), low(s.low), high(s.high) {}
+};
+
+// The rows of a kernel that lie inside for one line of the result, and where the first of them would begin.
+struct Line {
+  Share rows;
+  const float *from;
+  float *to;
+};
+
+static inline Share rows_inside(const Step &s, int64_t y) {
+  int64_t top = y * s.stride - s.pad_top;
+  return Share(most(0, -top), least(s.kernel_height, s.height - top));
+}
+
+// Neighbours of one line. Each column of the operand is read once and serves all of them.
+template <int WIDTH, int STRIDE, bool INSIDE>
+static void filter(const Filter &f, const Line &line, int64_t left, float *to, int64_t count) {
+  constexpr int SPAN = (NEIGHBOURS - 1) * STRIDE + WIDTH;
+  const int64_t apart = f.apart_in, depth = f.apart_out, width = f.width, first = line.rows.first, last = line.rows.last;
+  const Vector low = all(f.low), high = all(f.high);
+  const float *from = line.from + left * apart;
+  for (int64_t c = 0; c < f.channels; c += LANES) {
+    Vector sum[NEIGHBOURS];
+    for (int j = 0; j < NEIGHBOURS; j++) sum[j] = load(f.bias + c);
+    for (int64_t y = first; y < last; y++) {
+      const float *weight = f.weight + y * WIDTH * depth + c, *row = from + y * width * apart + c;
+      Vector factor[WIDTH];
+      for (int x = 0; x < WIDTH; x++) factor[x] = load(weight + x * depth);
+#pragma GCC unroll 24
+      for (int column = 0; column < SPAN; column++, row += apart) {
+        if (!INSIDE && (left + column < 0 || left + column >= width)) continue;
+        Vector value = load(row);
+#pragma GCC unroll 8
+        for (int j = 0; j < NEIGHBOURS; j++)
+          if (column >= j * STRIDE && column < j * STRIDE + WIDTH)
+            sum[j] = plus_product(sum[j], value, factor[column - j * STRIDE]);
+      }
+    }
+#pragma GCC unroll 8
+    for (int j = 0; j < NEIGHBOURS; j++)
+      if (INSIDE || j < count) store(to + j * depth + c, smaller(high, larger(low, sum[j])));
+  }
+}
+
+template <int WIDTH, int STRIDE>
+static void filter_line(const Filter &f, const Line &line) {
+  constexpr int SPAN = (NEIGHBOURS - 1) * STRIDE + WIDTH;
+  for (int64_t x = 0; x < f.out_width; x += NEIGHBOURS) {
+    int64_t left = x * STRIDE - f.pad_left, count = least(NEIGHBOURS, f.out_width - x);
+    bool inside = left >= 0 && left + SPAN <= f.width && count == NEIGHBOURS;
+    auto kernel = inside ? filter<WIDTH, STRIDE, true> : filter<WIDTH, STRIDE, false>;
+    kernel(f, line, left, line.to + x * f.apart_out, count);
+  }
+}
+
+// The same for any kernel, pixel by pixel.
+static void filter_any_line(const Filter &f, const Line &line) {
+  for (int64_t x = 0; x < f.out_width; x++) {
+    int64_t left = x * f.stride - f.pad_left;
+    Share columns(most(0, -left), least(f.kernel_width, f.width - left));
+    for (int64_t c = 0; c < f.channels; c += LANES) {
+      Vector sum = load(f.bias + c);
+      for (int64_t y = line.rows.first; y < line.rows.last; y++)
+        for (int64_t i = columns.first; i < columns.last; i++)
+          sum += load(f.weight + (y * f.kernel_width + i) * f.apart_out + c) *
+                 load(line.from + (y * f.width + left + i) * f.apart_in + c);
+      store(line.to + x * f.apart_out + c, smaller(all(f.high), larger(all(f.low), sum)));
+    }
+  }
+}
+
+static void filtered(const Filter &f, const Line &line) {
+  switch (f.kernel_width * 10 + f.stride) {
+    case 31: return filter_line<3, 1>(f, line);
+    case 32: return filter_line<3, 2>(f, line);
+    case 51: return filter_line<5, 1>(f, line);
+    case 52: return filter_line<5, 2>(f, line);
+    case 71: return filter_line<7, 1>(f, line);
+    default: return filter_any_line(f, line);
+  }
+}
+
+static void depthwise(const Step &s, Share lines) {
+  Filter f(s, 0, s.depth, s.depth);
+  for (int64_t index = lines.first; index < lines.last; index++) {
+    int64_t image = index / s.out_height, y = index % s.out_height;
+    const float *from = s.input + (image * s.height + y * s.stride - s.pad_top) * s.width * s.depth;
+    filtered(f, {rows_inside(s, y), from, s.output + index * s.out_width * s.depth});
+  }
+}
+
+// A product that only the filter of the next step reads is computed panel by panel, a few lines at a time, and
+// filtered at once: what lies between the two never leaves the near cache, and no thread waits between them.
+constexpr int64_t NEAREST = 8192;  // floats of lines that are computed at a time
+
+// How the two are cut for a team: into panels, and into parts of lines where that shares the work out better than
+// it costs in lines that two parts compute.
+struct Widening {
+  int64_t panels, by_lines;
+  Widening(const Step &product, const Step &filter, int team) : panels(parts(product.out_depth, COLUMNS)), by_lines(1) {
+    auto work = [&](int64_t cut) {
+      int64_t lines = parts(filter.out_height, cut) * filter.stride + (cut > 1 ? filter.kernel_height - 1 : 0);
+      return parts(filter.batch * panels * cut, team) * lines;
+    };
+    if (work(team) <= work(1)) by_lines = team;
+  }
+  int64_t units(const Step &filter) const { return filter.batch * panels * by_lines; }
+};
+
+// Memory of a thread, kept for the next call.
+static float *own_memory(int64_t floats) {
+  thread_local std::vector<float> memory;
+  if ((int64_t)memory.size() < floats) memory.resize(floats);
+  return memory.data();
+}
+
+static void widened(const Step *steps, int64_t unit, int team) {
+  const Step &p = steps[0], &f = steps[1];
+  Widening cut(p, f, team);
+  int64_t panel = unit % cut.panels, part = unit / cut.panels % cut.by_lines, image = unit / cut.panels / cut.by_lines;
+  int64_t column = panel * COLUMNS, channels = least(COLUMNS, f.depth - column), line = f.width * channels;
+  int64_t at_a_time = most(1, NEAREST / (line * f.stride));
+  float *lines = own_memory((at_a_time * f.stride + f.kernel_height) * line);
+  Left left = {p.input, p.table, p.depth, p.kernel_height, p.kernel_width * p.depth, p.width * p.depth};
+  Filter filter(f, column, channels, channels);
+  Share share(f.out_height, part, cut.by_lines);
+  int64_t begin = most(0, share.first * f.stride - f.pad_top), end = begin;  // the lines in memory
+  for (int64_t y = share.first; y < share.last; y += at_a_time) {
+    int64_t last = least(share.last, y + at_a_time);
+    int64_t keep = most(begin, least(end, y * f.stride - f.pad_top));
+    int64_t wanted = least(f.height, (last - 1) * f.stride - f.pad_top + f.kernel_height);
+    memmove(lines, lines + (keep - begin) * line, (end - keep) * line * sizeof(float));
+    begin = keep;
+    if (wanted > end) {
+      int64_t first_row = (image * f.height + end) * f.width, last_row = (image * f.height + wanted) * f.width;
+      float *to = lines + (end - begin) * line - first_row * channels - column;
+      Result result = {to, channels, f.depth, p.bias, nullptr, p.activation, p.low, p.high};
+      product(left, p.weight, result, Share(first_row, last_row), Share(panel, panel + 1));
+      end = wanted;
+    }
+    for (int64_t i = y; i < last; i++) {
+      const float *from = lines + (i * f.stride - f.pad_top - begin) * line;
+      float *out = f.output + (image * f.out_height + i) * f.out_width * f.depth + column;
+      filtered(filter, {rows_inside(f, i), from, out});
+    }
+  }
+}
