@@ -11,8 +11,8 @@ import onnx_ir as ir
 from relayout.graph.read import constant_of, is_op, perm_of
 from relayout.targets.torch.kernels.fused import Fused, activation_of
 from relayout.targets.torch.kernels.native_steps import (
+    DEEPEST,
     LANES,
-    ZEROS,
     Buffer,
     Image,
     Kind,
@@ -326,7 +326,7 @@ def _image(shape: Sequence[int]) -> Image:
 
 def _takes_winograd(window: Sliding, group: Fused) -> bool:
     depths = (window.source[1], window.result[1])
-    is_small = max(depths) <= ZEROS and not any(depth % LANES for depth in depths)
+    is_small = max(depths) <= DEEPEST and not any(depth % LANES for depth in depths)
     is_plain = window.kernel == (3, 3) and window.strides == (1, 1)
     return is_small and is_plain and not group.activation.gelu
 

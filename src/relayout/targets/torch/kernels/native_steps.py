@@ -13,11 +13,11 @@ LANES = 8
 """The floats of a vector: depths have to be multiples where whole vectors are read."""
 
 COLUMNS = 2 * LANES
-ZEROS = 8192
-"""The floats at the front of the scratch of Winograd's convolution that stay zero."""
+DEEPEST = 8192
+"""The channels that Winograd's convolution may have."""
 
-TILES = 64
-"""The tiles of Winograd's convolution that are held at a time."""
+MOST_TILES = 256
+"""The tiles of Winograd's convolution that threads may share; more are cut into blocks."""
 
 
 class Kind(IntEnum):
@@ -81,18 +81,13 @@ class NativeStep:
         return is_product and self.residual is None and self.activation.is_none
 
     @property
-    def tiles(self) -> int:
-        """How many tiles of Winograd's convolution are held at a time."""
-        n, height, width, _ = self.result.image
-        return min(TILES, n * -(-height // 4) * -(-width // 4))
-
-    @property
     def scratch(self) -> int:
-        """Floats of scratch."""
+        """Floats of scratch: Winograd's tiles, transformed."""
         if self.kind != Kind.WINOGRAD:
             return 0
-        depths = self.source.image[3] + self.result.image[3]
-        return ZEROS + 36 * (self.tiles * depths + 2 * COLUMNS)
+        n, height, width, _ = self.result.image
+        tiles = min(MOST_TILES, n * -(-height // 4) * -(-width // 4))
+        return 36 * tiles * (self.source.image[3] + COLUMNS)
 
     def with_sum(self, other: Buffer, result: Buffer, activation: Activation) -> NativeStep:
         return replace(self, residual=other, result=result, activation=activation)
@@ -168,7 +163,6 @@ def entry_of(step: NativeStep, places: dict[Buffer, int]) -> dict[str, Any]:
 
 def _finish_of(step: NativeStep) -> dict[str, Any]:
     return {
-        "band": step.tiles,
         "activation": int(step.activation.gelu),
         "low": step.activation.low if step.epsilon is None else step.epsilon,
         "high": step.activation.high,

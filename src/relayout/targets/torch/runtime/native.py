@@ -81,13 +81,15 @@ def packed_matrix(matrix: Any, runs: int, columns: int, deepest: int) -> Any:
     return torch.cat(parts)
 
 
-def winograd_weight(weight: Any, columns: int, deepest: int) -> Any:
-    """The filters of a 3x3 convolution, transformed, as 36 matrices."""
+def winograd_weight(weight: Any, columns: int) -> Any:
+    """The filters of a 3x3 convolution, transformed: for each panel of columns 36 matrices."""
     rows = [[6, 0, 0], [-4, -4, -4], [-4, 4, -4], [1, 2, 4], [1, -2, 4], [0, 0, 24]]
     change = torch.tensor(rows, dtype=torch.float64) / 24
     filters = torch.einsum("ij,ocjk,lk->ilco", change, weight.double(), change).float()
     matrices = filters.reshape(36, weight.shape[1], weight.shape[0])
-    return torch.cat([packed_matrix(matrix, 1, columns, deepest) for matrix in matrices])
+    width = -weight.shape[0] % columns
+    panels = torch.nn.functional.pad(matrices, [0, width]).unflatten(2, (-1, columns))
+    return panels.permute(2, 0, 1, 3).reshape(-1)
 
 
 def native_weight(form: str, weight: Any, columns: int, deepest: int) -> Any:
@@ -96,7 +98,7 @@ def native_weight(form: str, weight: Any, columns: int, deepest: int) -> Any:
         matrix = weight.permute(2, 3, 1, 0).reshape(-1, weight.shape[0])
         return packed_matrix(matrix, weight.shape[2], columns, deepest)
     if form == "winograd":
-        return winograd_weight(weight, columns, deepest)
+        return winograd_weight(weight, columns)
     if form == "depthwise":
         return weight.squeeze(1).permute(1, 2, 0).reshape(-1)
     if form == "matrix":
@@ -160,7 +162,7 @@ class NativeProgram:
             places[key] = self.weights.data_ptr() + 4 * at
             at += sizes[key]
         names = "kind batch height width depth out_height out_width out_depth kernel_height"
-        names += " kernel_width stride pad_top pad_left band activation"
+        names += " kernel_width stride pad_top pad_left activation"
         pointers = "input weight bias residual table output scratch"
         fields: list[tuple[str, Any]] = [(name, ctypes.c_int64) for name in names.split()]
         fields += [(name, ctypes.c_float) for name in ("low", "high")]

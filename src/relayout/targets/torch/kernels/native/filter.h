@@ -123,13 +123,6 @@ struct Widening {
   int64_t units(const Step &filter) const { return filter.batch * panels * by_lines; }
 };
 
-// Memory of a thread, kept for the next call.
-static float *own_memory(int64_t floats) {
-  thread_local std::vector<float> memory;
-  if ((int64_t)memory.size() < floats) memory.resize(floats);
-  return memory.data();
-}
-
 static void widened(const Step *steps, int64_t unit, int team) {
   const Step &p = steps[0], &f = steps[1];
   Widening cut(p, f, team);

@@ -8,10 +8,10 @@
 
 enum Kind { CONVOLUTION, WINOGRAD, DEPTHWISE, MAX_POOL, AVERAGE, LAYER_NORM, BORDER, BORDER_FIRST, SUM, WIDENED };
 
-static int64_t phases(const Step *steps, int64_t index) {
+static int64_t phases(const Step *steps, int64_t index, int team) {
   if (index > 0 && steps[index - 1].kind == WIDENED) return 0;  // done with the step before
   const Step &s = steps[index];
-  return s.kind == WINOGRAD ? PHASES * parts(Grid(s).count, s.band) : 1;
+  return s.kind == WINOGRAD ? winograd_phases(s, team) : 1;
 }
 
 // What can be shared out: lines, pixels or vectors.
@@ -70,7 +70,7 @@ struct Run {
 
   Run(const Step *steps, int64_t count, int team) : team(team) {
     for (int64_t i = 0; i < count; i++)
-      for (int64_t p = 0; p < phases(steps, i); p++)
+      for (int64_t p = 0; p < phases(steps, i, team); p++)
         phases_.push_back(std::make_unique<Phase>(steps + i, p, units(steps[i], p, team), team));
   }
 

@@ -44,7 +44,7 @@ enum Activation { CLIP, GELU };  // without an activation the bounds of CLIP are
 struct Step {
   int64_t kind, batch, height, width, depth;  // of the operand
   int64_t out_height, out_width, out_depth;   // of the result
-  int64_t kernel_height, kernel_width, stride, pad_top, pad_left, band, activation;
+  int64_t kernel_height, kernel_width, stride, pad_top, pad_left, activation;
   float low, high;  // the bounds of CLIP; low is epsilon in a normalisation
   const float *input, *weight, *bias, *residual;
   const int32_t *table;  // where each row of a product begins, or nothing
@@ -57,6 +57,13 @@ struct Share {
   Share(int64_t first, int64_t last) : first(first), last(last) {}
   Share(int64_t whole, int64_t part, int64_t of) : first(whole * part / of), last(whole * (part + 1) / of) {}
 };
+
+// Memory of a thread, kept for the next call.
+static float *own_memory(int64_t floats) {
+  thread_local std::vector<float> memory;
+  if ((int64_t)memory.size() < floats) memory.resize(floats);
+  return memory.data();
+}
 
 // Half of x times one and the error function, a quotient of polynomials as far as floats tell it from one.
 static inline Vector gelu(Vector x) {

@@ -3,7 +3,7 @@
 #include "product.h"
 
 constexpr int OUT = 4, IN = 6;
-constexpr int64_t ZEROS = 8192;  // at the front of the scratch, for pixels outside; no tensor is deeper
+static const float ZEROS[8192] = {};  // for pixels outside, and without a bias; no tensor is deeper
 
 static inline void into(Vector *d, int64_t step) {
   Vector d0 = d[0], d1 = d[step], d2 = d[2 * step], d3 = d[3 * step], d4 = d[4 * step], d5 = d[5 * step];
@@ -31,14 +31,23 @@ struct Grid {
       : across(parts(s.out_width, OUT)), down(parts(s.out_height, OUT)), count(s.batch * across * down) {}
 };
 
-static void transform_in(const Step &s, const Grid &grid, int64_t tile, const float *zeros, float *to, int64_t apart) {
+// Tiles as the products read them: 36 matrices with a row per tile. Rows lie a little apart, for reads from rows
+// that begin at the same place of their pages get in each other's way.
+struct Transformed {
+  float *data;
+  int64_t row, matrix;
+  Transformed(float *data, int64_t depth, int64_t tiles) : data(data), row(depth + COLUMNS), matrix(tiles * row) {}
+  static int64_t size(const Step &s, int64_t tiles) { return IN * IN * tiles * (s.depth + COLUMNS); }
+};
+
+static void transform_in(const Step &s, const Grid &grid, int64_t tile, float *to, int64_t apart) {
   const float *from[IN * IN];
   int64_t image = tile / (grid.across * grid.down), place = tile % (grid.across * grid.down);
   int64_t top = place / grid.across * OUT - s.pad_top, left = place % grid.across * OUT - s.pad_left;
   for (int i = 0; i < IN * IN; i++) {
     int64_t y = top + i / IN, x = left + i % IN;
     bool inside = y >= 0 && y < s.height && x >= 0 && x < s.width;
-    from[i] = inside ? s.input + ((image * s.height + y) * s.width + x) * s.depth : zeros;
+    from[i] = inside ? s.input + ((image * s.height + y) * s.width + x) * s.depth : ZEROS;
   }
   for (int64_t c = 0; c < s.depth; c += LANES) {
     Vector d[IN * IN];
@@ -51,20 +60,27 @@ static void transform_in(const Step &s, const Grid &grid, int64_t tile, const fl
   }
 }
 
-static void transform_out(const Step &s, const Grid &grid, int64_t tile, const float *from, int64_t apart) {
+static void transform_in(const Step &s, const Grid &grid, Share tiles, const Transformed &to, int64_t first) {
+  for (int64_t t = tiles.first; t < tiles.last; t++)
+    transform_in(s, grid, t, to.data + (t - first) * to.row, to.matrix);
+}
+
+// One tile of the result, `depth` channels from `channel` on.
+static void transform_out(const Step &s, const Grid &grid, int64_t tile, int64_t channel, int64_t depth,
+                          const float *from, int64_t apart) {
   int64_t image = tile / (grid.across * grid.down), place = tile % (grid.across * grid.down);
   int64_t top = place / grid.across * OUT, left = place % grid.across * OUT;
   int64_t rows = least(OUT, s.out_height - top), columns = least(OUT, s.out_width - left);
   const Vector low = all(s.low), high = all(s.high);
-  int64_t begin = ((image * s.out_height + top) * s.out_width + left) * s.out_depth;
-  for (int64_t c = 0; c < s.out_depth; c += LANES) {
+  int64_t begin = ((image * s.out_height + top) * s.out_width + left) * s.out_depth + channel;
+  for (int64_t c = 0; c < depth; c += LANES) {
     Vector m[IN * IN], half[OUT * IN], y[OUT * OUT];
     for (int i = 0; i < IN * IN; i++) m[i] = load(from + i * apart + c);
 #pragma GCC unroll 6
     for (int x = 0; x < IN; x++) out_of(m + x, IN, half + x, IN);
 #pragma GCC unroll 4
     for (int r = 0; r < OUT; r++) out_of(half + r * IN, 1, y + r * OUT, 1);
-    Vector bias = load(s.bias + c);
+    Vector bias = load(s.bias + channel + c);
     for (int64_t r = 0; r < rows; r++)
       for (int64_t x = 0; x < columns; x++) {
         int64_t at = begin + (r * s.out_width + x) * s.out_depth + c;
@@ -75,44 +91,57 @@ static void transform_out(const Step &s, const Grid &grid, int64_t tile, const f
   }
 }
 
-// Tiles go through in bands, each in three phases: transform the operand, 36 products, transform the result.
-enum { TRANSFORM_IN, MULTIPLY, TRANSFORM_OUT, PHASES };
-
-struct Band {
-  Grid grid;
-  int64_t first, count, panels, in_apart, out_apart;
-  float *zeros, *inner, *outer;
-  Band(const Step &s, int64_t index) : grid(s), panels(parts(s.out_depth, COLUMNS)) {
-    first = index * s.band, count = least(s.band, grid.count - first);
-    in_apart = s.band * s.depth + COLUMNS, out_apart = s.band * s.out_depth + COLUMNS;
-    zeros = s.scratch, inner = zeros + ZEROS, outer = inner + IN * IN * in_apart;
+// The 36 products for one panel of the result and its way back. Weights are packed panel by panel and lie in the
+// order in which they are read here.
+static void panel_of_tiles(const Step &s, const Grid &grid, Share tiles, const Transformed &in, int64_t panel,
+                           float *between) {
+  int64_t count = tiles.last - tiles.first, size = s.depth * COLUMNS, apart = count * COLUMNS;
+  for (int64_t i = 0; i < IN * IN; i++) {
+    Left left = {in.data + i * in.matrix, nullptr, in.row, 1, s.depth, 0};
+    Result result = {between + i * apart, COLUMNS, COLUMNS, ZEROS, nullptr, CLIP, -INFINITE, INFINITE};
+    const float *weights = s.weight + (panel * IN * IN + i) * size;
+    pass(left, 0, weights, size, result, Share(0, count), Share(0, 1), true, true, true);
   }
-};
-
-static int64_t winograd_units(const Step &s, int64_t phase, int team) {
-  Band band(s, phase / PHASES);
-  if (team == 1) return 1;
-  return least(phase % PHASES == MULTIPLY ? IN * IN : band.count, 6 * team);
+  int64_t channel = panel * COLUMNS, depth = least(COLUMNS, s.out_depth - channel);
+  for (int64_t t = 0; t < count; t++)
+    transform_out(s, grid, tiles.first + t, channel, depth, between + t * COLUMNS, apart);
 }
 
-static void multiply(const Step &s, const Band &band, Share places) {
-  int64_t weights = s.depth * band.panels * COLUMNS;
-  for (int64_t i = places.first; i < places.last; i++) {
-    Left left = {band.inner + i * band.in_apart, nullptr, s.depth, 1, s.depth, 0};
-    Result result = {band.outer + i * band.out_apart, s.out_depth, s.out_depth, band.zeros, nullptr, CLIP, -INFINITE, INFINITE};
-    product(left, s.weight + i * weights, result, Share(0, band.count), Share(0, band.panels));
+// Many tiles are shared out in blocks, which go all the way in the cache of one thread. Few are transformed together,
+// and then panels are shared out.
+struct Blocks {
+  Grid grid;
+  int64_t panels, count;
+  bool is_by_panels;
+  Blocks(const Step &s, int team) : grid(s), panels(parts(s.out_depth, COLUMNS)) {
+    int64_t rounds = grid.count / (team * BLOCK);
+    is_by_panels = rounds == 0 && team > 1 && grid.count <= MOST_TILES;
+    count = most(1, rounds) * team;
   }
+  static constexpr int64_t BLOCK = 4 * ROWS, MOST_TILES = 256;  // of a block, about; for which there is scratch
+};
+
+static int64_t winograd_phases(const Step &s, int team) { return Blocks(s, team).is_by_panels ? 2 : 1; }
+
+static int64_t winograd_units(const Step &s, int64_t phase, int team) {
+  Blocks blocks(s, team);
+  if (!blocks.is_by_panels) return blocks.count;
+  return phase == 0 ? least(blocks.grid.count, 4 * team) : blocks.panels;
 }
 
 static void winograd(const Step &s, int64_t phase, int64_t unit, int team) {
-  Band band(s, phase / PHASES);
-  int64_t units = winograd_units(s, phase, team);
-  if (phase % PHASES == MULTIPLY) return multiply(s, band, Share(IN * IN, unit, units));
-  Share tiles(band.count, unit, units);
-  for (int64_t t = tiles.first; t < tiles.last; t++) {
-    if (phase % PHASES == TRANSFORM_IN)
-      transform_in(s, band.grid, band.first + t, band.zeros, band.inner + t * s.depth, band.in_apart);
-    else
-      transform_out(s, band.grid, band.first + t, band.outer + t * s.out_depth, band.out_apart);
+  Blocks blocks(s, team);
+  const Grid &grid = blocks.grid;
+  if (!blocks.is_by_panels) {
+    Share tiles(grid.count, unit, blocks.count);
+    int64_t count = tiles.last - tiles.first, size = Transformed::size(s, count);
+    float *memory = own_memory(size + IN * IN * count * COLUMNS);
+    Transformed in(memory, s.depth, count);
+    transform_in(s, grid, tiles, in, tiles.first);
+    for (int64_t panel = 0; panel < blocks.panels; panel++) panel_of_tiles(s, grid, tiles, in, panel, memory + size);
+    return;
   }
+  Transformed in(s.scratch, s.depth, grid.count);
+  if (phase == 0) return transform_in(s, grid, Share(grid.count, unit, winograd_units(s, 0, team)), in, 0);
+  panel_of_tiles(s, grid, Share(0, grid.count), in, unit, own_memory(IN * IN * grid.count * COLUMNS));
 }
