@@ -190,3 +190,36 @@ def test_product_with_a_filter_behind(
     )
     weights = {"m": matrix, "f": filters, "b": bias}
     assert_near(performed([product, filter_], weights, [x], threads), wanted)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("with_sum", [False, True])
+@pytest.mark.parametrize(
+    ("image", "width", "activation"),
+    [
+        ((1, 2, 3, 16), 32, Activation()),
+        ((1, 14, 14, 48), 96, Activation(low=0.0)),
+        ((2, 5, 7, 656), 64, Activation(gelu=True)),
+    ],
+)
+def test_product_by_quarters(
+    image: Image, width: int, activation: Activation, with_sum: bool, threads: int
+) -> None:
+    result = Buffer((*image[:3], width))
+    other = Buffer(result.image, 1) if with_sum else None
+    x, residual = stored(image), stored(result.image)
+    weight, bias = torch.randn(width, image[3], 1, 1), torch.randn(width)
+    step = NativeStep(
+        Kind.STRASSEN,
+        Buffer(image, 0),
+        result,
+        ("strassen filters", "w"),
+        "b",
+        other,
+        activation=activation,
+    )
+    wanted = functional.conv2d(x.double(), weight.double(), bias.double())
+    wanted = wanted + (residual.double() if with_sum else 0.0)
+    operands = [x, residual] if with_sum else [x]
+    given = performed([step], {"w": weight, "b": bias}, operands, threads)
+    assert_near(given, activated(wanted, activation))

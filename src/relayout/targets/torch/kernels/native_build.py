@@ -11,14 +11,15 @@ import onnx_ir as ir
 from relayout.graph.read import constant_of, is_op, perm_of
 from relayout.targets.torch.kernels.fused import Fused, activation_of
 from relayout.targets.torch.kernels.native_steps import (
-    DEEPEST,
     LANES,
     Buffer,
     Image,
     Kind,
     NativeStep,
+    fewer_kind,
+    form_of,
 )
-from relayout.targets.torch.kernels.window import Sliding, known_shape, sliding_of
+from relayout.targets.torch.kernels.window import Sliding, known_shape, pointwise, sliding_of
 
 TO_LAST, TO_FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
 
@@ -35,7 +36,8 @@ class Stored:
 class Builder:
     """Steps while they are being collected; `add` says whether there are kernels for a group."""
 
-    prefers_winograd: Callable[[Sliding], bool] = lambda _window: True
+    prefers: Callable[[Sliding], bool] = lambda _window: True
+    """Whether a convolution or a product is faster with fewer multiplications."""
     steps: list[NativeStep] = field(default_factory=list)
     stored: dict[ir.Value, Stored] = field(default_factory=dict)
     operands: list[ir.Value] = field(default_factory=list)
@@ -110,13 +112,14 @@ class Builder:
         shape = known_shape(group.weight)
         if shape is None or source.is_image or source.buffer.image[3] != shape[0]:
             return False
-        image = (*source.buffer.image[:3], shape[1])
+        n, height, width, depth = source.buffer.image
+        kind = self._kind(pointwise((n, depth, height, width), shape[1]), group)
         self.steps.append(
             NativeStep(
-                Kind.CONVOLUTION,
+                kind,
                 source.buffer,
-                self._write(group.output, image, is_image=False),
-                ("matrix", self._name(group.weight)),
+                self._write(group.output, (n, height, width, shape[1]), is_image=False),
+                (form_of(kind, "matrix"), self._name(group.weight)),
                 self._bias(group.bias, shape[1]),
                 None if residual is None else residual.buffer,
                 activation=group.activation,
@@ -125,25 +128,29 @@ class Builder:
         return True
 
     def _conv(self, group: Fused, window: Sliding, source: Buffer, residual: Buffer | None) -> bool:
-        is_winograd = _takes_winograd(window, group) and self.prefers_winograd(window)
-        if not is_winograd and (any(window.pads) or self._is_first(source)):
+        kind = self._kind(window, group)
+        if kind == Kind.CONVOLUTION and (any(window.pads) or self._is_first(source)):
             source = self._bordered(source, window)
         result = self._write(group.output, _image(window.result), is_image=True)
         self.steps.append(
             NativeStep(
-                Kind.WINOGRAD if is_winograd else Kind.CONVOLUTION,
+                kind,
                 source,
                 result,
-                ("winograd" if is_winograd else "filters", self._name(group.weight)),
+                (form_of(kind, "filters"), self._name(group.weight)),
                 self._bias(group.bias, window.result[1]),
                 residual,
                 window.kernel,
                 window.strides,
-                (window.pads[0], window.pads[1]) if is_winograd else (0, 0),
+                (window.pads[0], window.pads[1]) if kind == Kind.WINOGRAD else (0, 0),
                 group.activation,
             )
         )
         return True
+
+    def _kind(self, window: Sliding, group: Fused) -> Kind:
+        kind = fewer_kind(window, group.activation)
+        return kind if kind is not None and self.prefers(window) else Kind.CONVOLUTION
 
     def _is_first(self, source: Buffer) -> bool:
         """Whether a tensor comes from outside with so few channels that it is reordered here."""
@@ -322,13 +329,6 @@ _NODES: dict[str, Callable[[Builder, ir.Node, Stored], bool]] = {
 def _image(shape: Sequence[int]) -> Image:
     n, depth, height, width = shape
     return n, height, width, depth
-
-
-def _takes_winograd(window: Sliding, group: Fused) -> bool:
-    depths = (window.source[1], window.result[1])
-    is_small = max(depths) <= DEEPEST and not any(depth % LANES for depth in depths)
-    is_plain = window.kernel == (3, 3) and window.strides == (1, 1)
-    return is_small and is_plain and not group.activation.gelu
 
 
 def _overhangs(window: Sliding) -> bool:

@@ -24,8 +24,16 @@ from relayout.targets.torch.scope import Scope
 from relayout.targets.torch.statements import indented
 
 SOURCE = "NATIVE_SOURCE"
-FILES = ("vector.h", "product.h", "winograd.h", "filter.h", "channels.h", "program.cpp")
-HEAVY = frozenset((Kind.CONVOLUTION, Kind.WINOGRAD, Kind.DEPTHWISE))
+FILES = (
+    "vector.h",
+    "product.h",
+    "strassen.h",
+    "winograd.h",
+    "filter.h",
+    "channels.h",
+    "program.cpp",
+)
+HEAVY = frozenset((Kind.CONVOLUTION, Kind.WINOGRAD, Kind.STRASSEN, Kind.DEPTHWISE))
 
 
 @cache

@@ -8,6 +8,7 @@ from enum import IntEnum
 from typing import Any, TypeAlias
 
 from relayout.targets.torch.kernels.fused import Activation
+from relayout.targets.torch.kernels.window import Sliding
 
 LANES = 8
 """The floats of a vector: depths have to be multiples where whole vectors are read."""
@@ -18,6 +19,10 @@ DEEPEST = 8192
 
 MOST_TILES = 256
 """The tiles of Winograd's convolution that threads may share; more are cut into blocks."""
+
+
+HALVED = (96, 128)
+"""The rows, and the rows and columns of the matrix, from which quarters of products may pay."""
 
 
 class Kind(IntEnum):
@@ -33,6 +38,26 @@ class Kind(IntEnum):
     BORDER_FIRST = 7
     SUM = 8
     WIDENED = 9
+    STRASSEN = 10
+
+
+def fewer_kind(window: Sliding, activation: Activation) -> Kind | None:
+    """The kernel that does a convolution with fewer multiplications, if there is one."""
+    (n, depth, height, width), out_depth = window.source, window.result[1]
+    if window.is_pointwise:
+        halves = n * height * width % 2 == depth % COLUMNS == out_depth % (2 * COLUMNS) == 0
+        is_large = n * height * width >= HALVED[0] and min(depth, out_depth) >= HALVED[1]
+        return Kind.STRASSEN if halves and is_large else None
+    is_plain = (window.kernel, window.strides, window.groups) == ((3, 3), (1, 1), 1)
+    fits = max(depth, out_depth) <= DEEPEST and depth % LANES == out_depth % LANES == 0
+    return Kind.WINOGRAD if is_plain and fits and not activation.gelu else None
+
+
+def form_of(kind: Kind, form: str) -> str:
+    """How the weight of a convolution or a product is packed for a kernel."""
+    if kind == Kind.WINOGRAD:
+        return "winograd"
+    return f"strassen {form}" if kind == Kind.STRASSEN else form
 
 
 Image: TypeAlias = tuple[int, int, int, int]
@@ -77,17 +102,20 @@ class NativeStep:
     @property
     def can_sum(self) -> bool:
         """Whether it could add another tensor to what it computes."""
-        is_product = self.kind in {Kind.CONVOLUTION, Kind.WINOGRAD}
+        is_product = self.kind in {Kind.CONVOLUTION, Kind.WINOGRAD, Kind.STRASSEN}
         return is_product and self.residual is None and self.activation.is_none
 
     @property
     def scratch(self) -> int:
-        """Floats of scratch: Winograd's tiles, transformed."""
+        """Floats of scratch: Winograd's tiles, transformed, or the sums of a product's quarters."""
+        n, height, width, _ = self.result.image
+        depth = self.source.image[3]
+        if self.kind == Kind.STRASSEN:
+            return 4 * (n * height * width // 2) * (depth // 2 + COLUMNS)
         if self.kind != Kind.WINOGRAD:
             return 0
-        n, height, width, _ = self.result.image
         tiles = min(MOST_TILES, n * -(-height // 4) * -(-width // 4))
-        return 36 * tiles * (self.source.image[3] + COLUMNS)
+        return 36 * tiles * (depth + COLUMNS)
 
     def with_sum(self, other: Buffer, result: Buffer, activation: Activation) -> NativeStep:
         return replace(self, residual=other, result=result, activation=activation)
@@ -157,7 +185,7 @@ def entry_of(step: NativeStep, places: dict[Buffer, int]) -> dict[str, Any]:
         "input": _place(step.source, places),
         "residual": _place(step.residual, places),
         "output": _place(step.result, places),
-        "scratch": 0 if step.kind == Kind.WINOGRAD else None,
+        "scratch": 0 if step.scratch else None,
     }
 
 

@@ -15,6 +15,7 @@ import torch
 from relayout.fusion.groups import Abilities
 from relayout.targets.torch.kernels.candidates import forms_of, key_of, products_of
 from relayout.targets.torch.kernels.conv_form import ConvForm
+from relayout.targets.torch.kernels.fewer import prefers_fewer
 from relayout.targets.torch.kernels.fused import Fused
 from relayout.targets.torch.kernels.inductor import (
     EagerRun,
@@ -28,7 +29,6 @@ from relayout.targets.torch.kernels.orders import FIRST, LAST, Order, Turn
 from relayout.targets.torch.kernels.parts import Borders, Part, borders_of, parts_of
 from relayout.targets.torch.kernels.prices import Prices
 from relayout.targets.torch.kernels.trial import Bench, Candidate
-from relayout.targets.torch.kernels.winograd import prefers_winograd
 from relayout.targets.torch.program import Program, Step
 from relayout.targets.torch.runtime.native import native_library
 
@@ -114,7 +114,7 @@ class Plan:
         if not can_build():
             return list(steps)
         whole: list[Step] = []
-        for region in native_regions(steps, fused, lambda each: prefers_winograd(each, prices)):
+        for region in native_regions(steps, fused, lambda each: prefers_fewer(each, prices)):
             if isinstance(region, Step):
                 whole.append(region)
                 continue

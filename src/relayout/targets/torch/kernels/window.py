@@ -39,6 +39,12 @@ class Sliding:
         return (top, left) if (top, left) == (bottom, right) else None
 
 
+def pointwise(source: tuple[int, int, int, int], depth: int) -> Sliding:
+    """A product of every pixel with a matrix of so many columns."""
+    result = (source[0], depth, source[2], source[3])
+    return Sliding(source, result, (1, 1), (1, 1), (0, 0, 0, 0), (1, 1), 1)
+
+
 def known_shape(value: ir.Value | None) -> Lengths | None:
     """The lengths of a value, if all of them are numbers."""
     shape = shape_of(value)

@@ -92,20 +92,30 @@ def winograd_weight(weight: Any, columns: int) -> Any:
     return panels.permute(2, 0, 1, 3).reshape(-1)
 
 
+def strassen_weight(matrix: Any, columns: int) -> Any:
+    """A matrix by quarters and their sums: for each panel of half its columns seven blocks."""
+    (b11, b12), (b21, b22) = (half.chunk(2, dim=1) for half in matrix.double().chunk(2))
+    t1, t3 = b12 - b11, b22 - b12
+    t2 = b22 - t1
+    blocks = torch.stack([b11, b21, t2, t1, b22, t3, b21 - t2]).float()
+    return blocks.unflatten(2, (-1, columns)).permute(2, 0, 1, 3).reshape(-1)
+
+
 def native_weight(form: str, weight: Any, columns: int, deepest: int) -> Any:
-    """A weight as the kernel of a step wants it."""
-    if form == "filters":
-        matrix = weight.permute(2, 3, 1, 0).reshape(-1, weight.shape[0])
-        return packed_matrix(matrix, weight.shape[2], columns, deepest)
+    """A weight as the kernel of a step wants it: "strassen matrix" or the like for products."""
+    way, _, form = form.rpartition(" ")
     if form == "winograd":
         return winograd_weight(weight, columns)
     if form == "depthwise":
         return weight.squeeze(1).permute(1, 2, 0).reshape(-1)
-    if form == "matrix":
-        return packed_matrix(weight, 1, columns, deepest)
-    if form == "transposed":
-        return packed_matrix(weight.t(), 1, columns, deepest)
-    return weight.reshape(-1)
+    if form == "vector":
+        return weight.reshape(-1)
+    matrix, runs = weight.t() if form == "transposed" else weight, 1
+    if form == "filters":
+        matrix, runs = weight.permute(2, 3, 1, 0).reshape(-1, weight.shape[0]), weight.shape[2]
+    if way == "strassen":
+        return strassen_weight(matrix, columns)
+    return packed_matrix(matrix, runs, columns, deepest)
 
 
 def row_table(step: dict[str, Any]) -> Any:

@@ -143,7 +143,7 @@ static void widened(const Step *steps, int64_t unit, int team) {
     if (wanted > end) {
       int64_t first_row = (image * f.height + end) * f.width, last_row = (image * f.height + wanted) * f.width;
       float *to = lines + (end - begin) * line - first_row * channels - column;
-      Result result = {to, channels, f.depth, p.bias, nullptr, p.activation, p.low, p.high};
+      Result result = {to, channels, f.depth, {p.bias, 0}, {}, p.activation, p.low, p.high};
       product(left, p.weight, result, Share(first_row, last_row), Share(panel, panel + 1));
       end = wanted;
     }

@@ -15,11 +15,17 @@ struct Left {
   const float *row(int64_t index) const { return data + (table ? table[index] : index * stride); }
 };
 
-// The result, and what happens to a tile of it once it is complete.
+// Something that is added to a result: a matrix, or a row for all rows if these are no floats apart.
+struct Addend {
+  const float *data;
+  int64_t apart;
+};
+
+// The result, where its sums start, and what happens to a tile of it once it is complete.
 struct Result {
   float *data;
   int64_t stride, width;
-  const float *bias, *residual;
+  Addend start, residual;
   int64_t activation;
   float low, high;
 };
@@ -50,18 +56,19 @@ static void tiles(const Left &left, int64_t at, const float *panel, const Result
   const Left l = left;
   const Result out = result;
   const Vector low = all(out.low), high = all(out.high);
-  const float *bias = out.bias + column;
   for (int64_t row = rows.first; row < rows.last; row += R) {
     Vector sum[R][V];
     const float *from[R], *weights = panel;
     float *to = out.data + row * out.stride + column;
-    const float *other = out.residual ? out.residual + row * out.stride + column : nullptr;
+    const float *other = out.residual.data ? out.residual.data + row * out.residual.apart + column : nullptr;
+    const float *start = first ? out.start.data + row * out.start.apart + column : to;
+    const int64_t apart = first ? out.start.apart : out.stride;
     for (int r = 0; r < R; r++) {
       from[r] = l.row(row + r) + at;
-      for (int v = 0; v < V; v++) sum[r][v] = load((first ? bias : to + r * out.stride) + v * LANES);
+      for (int v = 0; v < V; v++) sum[r][v] = load(start + r * apart + v * LANES);
     }
     if (last && other)
-      for (int r = 0; r < R; r++) __builtin_prefetch(other + r * out.stride);
+      for (int r = 0; r < R; r++) __builtin_prefetch(other + r * out.residual.apart);
     if (first)
       for (int r = 0; r < R; r++) __builtin_prefetch(to + r * out.stride, 1);
     for (int64_t run = 0; run < l.runs; run++) {
@@ -79,7 +86,7 @@ static void tiles(const Left &left, int64_t at, const float *panel, const Result
     if (last) {
       if (other)
         for (int r = 0; r < R; r++)
-          for (int v = 0; v < V; v++) sum[r][v] += load(other + r * out.stride + v * LANES);
+          for (int v = 0; v < V; v++) sum[r][v] += load(other + r * out.residual.apart + v * LANES);
       for (int r = 0; r < R; r++)
         for (int v = 0; v < V; v++)
           sum[r][v] = SMOOTH ? gelu(sum[r][v]) : smaller(high, larger(low, sum[r][v]));
@@ -114,11 +121,13 @@ static void edge(const Left &left, int64_t at, const float *panel, const Result 
     for (int64_t r = 0; r < height; r++) {
       int64_t place = (row + r) * result.stride + column;
       memcpy(out + r * COLUMNS, result.data + place, width * sizeof(float));
-      if (result.residual) memcpy(more + r * COLUMNS, result.residual + place, width * sizeof(float));
+      if (result.residual.data)
+        memcpy(more + r * COLUMNS, result.residual.data + (row + r) * result.residual.apart + column, width * sizeof(float));
       table[r] = (int32_t)(left.row(row + r) - left.data);
     }
-    Result part = {out, COLUMNS, COLUMNS, result.bias + column, result.residual ? more : nullptr,
-                   result.activation, result.low, result.high};
+    Addend start = {result.start.data + row * result.start.apart + column, result.start.apart};
+    Addend residual = {result.residual.data ? more : nullptr, COLUMNS};
+    Result part = {out, COLUMNS, COLUMNS, start, residual, result.activation, result.low, result.high};
     Left part_rows = left;
     part_rows.table = table;
     wide_tiles(result)[height](part_rows, at, panel, part, Share(0, height), 0, first, last, {panel, panel, 0});
@@ -198,7 +207,7 @@ struct Cut {
 static void convolution(const Step &s, int64_t unit, int team) {
   Cut cut(s, team);
   Left left = {s.input, s.table, s.depth, s.kernel_height, s.kernel_width * s.depth, s.width * s.depth};
-  Result result = {s.output, s.out_depth, s.out_depth, s.bias, s.residual, s.activation, s.low, s.high};
+  Result result = {s.output, s.out_depth, s.out_depth, {s.bias, 0}, {s.residual, s.out_depth}, s.activation, s.low, s.high};
   product(left, s.weight, result, Share(cut.rows, unit / cut.by_panels, cut.by_rows),
           Share(cut.panels, unit % cut.by_panels, cut.by_panels));
 }

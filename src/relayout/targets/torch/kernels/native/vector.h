@@ -38,6 +38,8 @@ static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 static inline int64_t parts(int64_t whole, int64_t part) { return (whole + part - 1) / part; }
 
+static const float ZEROS[8192] = {};  // for what lies outside, and sums that start from nothing; no tensor is deeper
+
 enum Activation { CLIP, GELU };  // without an activation the bounds of CLIP are infinite
 
 // One step over tensors stored channels last. The module that writes programs fills it by these names.

@@ -3,7 +3,6 @@
 #include "product.h"
 
 constexpr int OUT = 4, IN = 6;
-static const float ZEROS[8192] = {};  // for pixels outside, and without a bias; no tensor is deeper
 
 static inline void into(Vector *d, int64_t step) {
   Vector d0 = d[0], d1 = d[step], d2 = d[2 * step], d3 = d[3 * step], d4 = d[4 * step], d5 = d[5 * step];
@@ -98,7 +97,7 @@ static void panel_of_tiles(const Step &s, const Grid &grid, Share tiles, const T
   int64_t count = tiles.last - tiles.first, size = s.depth * COLUMNS, apart = count * COLUMNS;
   for (int64_t i = 0; i < IN * IN; i++) {
     Left left = {in.data + i * in.matrix, nullptr, in.row, 1, s.depth, 0};
-    Result result = {between + i * apart, COLUMNS, COLUMNS, ZEROS, nullptr, CLIP, -INFINITE, INFINITE};
+    Result result = {between + i * apart, COLUMNS, COLUMNS, {ZEROS, 0}, {}, CLIP, -INFINITE, INFINITE};
     const float *weights = s.weight + (panel * IN * IN + i) * size;
     pass(left, 0, weights, size, result, Share(0, count), Share(0, 1), true, true, true);
   }
