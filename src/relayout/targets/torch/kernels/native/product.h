@@ -52,8 +52,9 @@ static inline __attribute__((always_inline)) void step(Vector (&sum)[R][V], cons
 // Rows of the result, R at a time, and V vectors of their columns: one pass over `runs` x `length` of k.
 template <int R, int V, bool SMOOTH>
 static void tiles(const Left &left, int64_t at, const float *panel, const Result &result, Share rows, int64_t column,
-                  bool first, bool last, Ahead ahead) {
+                  bool first, bool last, Ahead &fetched) {
   const Left l = left;
+  Ahead ahead = fetched;
   const Result out = result;
   const Vector low = all(out.low), high = all(out.high);
   for (int64_t row = rows.first; row < rows.last; row += R) {
@@ -94,9 +95,10 @@ static void tiles(const Left &left, int64_t at, const float *panel, const Result
     for (int r = 0; r < R; r++)
       for (int v = 0; v < V; v++) store(to + r * out.stride + v * LANES, sum[r][v]);
   }
+  fetched = ahead;
 }
 
-typedef void (*Tiles)(const Left &, int64_t, const float *, const Result &, Share, int64_t, bool, bool, Ahead);
+typedef void (*Tiles)(const Left &, int64_t, const float *, const Result &, Share, int64_t, bool, bool, Ahead &);
 template <int V, bool SMOOTH> struct Table {
   Tiles of[ROWS + 1] = {nullptr, tiles<1, V, SMOOTH>, tiles<2, V, SMOOTH>, tiles<3, V, SMOOTH>,
                         tiles<4, V, SMOOTH>, tiles<5, V, SMOOTH>, tiles<6, V, SMOOTH>};
@@ -115,6 +117,7 @@ static inline const Tiles *narrow_tiles(const Result &result) {
 static void edge(const Left &left, int64_t at, const float *panel, const Result &result, Share rows, int64_t height,
                  int64_t column, bool first, bool last) {
   int64_t width = result.width - column;
+  Ahead nothing = {panel, panel, 0};
   for (int64_t row = rows.first; row < rows.last; row += height) {
     float out[ROWS * COLUMNS] = {}, more[ROWS * COLUMNS] = {};
     int32_t table[ROWS];
@@ -130,7 +133,7 @@ static void edge(const Left &left, int64_t at, const float *panel, const Result 
     Result part = {out, COLUMNS, COLUMNS, start, residual, result.activation, result.low, result.high};
     Left part_rows = left;
     part_rows.table = table;
-    wide_tiles(result)[height](part_rows, at, panel, part, Share(0, height), 0, first, last, {panel, panel, 0});
+    wide_tiles(result)[height](part_rows, at, panel, part, Share(0, height), 0, first, last, nothing);
     for (int64_t r = 0; r < height; r++)
       memcpy(result.data + (row + r) * result.stride + column, out + r * COLUMNS, width * sizeof(float));
   }
@@ -164,7 +167,6 @@ static void pass(const Left &left, int64_t at, const float *panels, int64_t pane
       if (width >= COLUMNS) wide_tiles(result)[height](left, at, weights, result, share, column, first, last, ahead);
       else if (width == LANES) narrow_tiles(result)[height](left, at, weights, result, share, column, first, last, ahead);
       else edge(left, at, weights, result, share, height, column, first, last);
-      ahead.end = ahead.at;
     }
   }
 }

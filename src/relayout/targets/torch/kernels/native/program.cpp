@@ -64,44 +64,47 @@ struct alignas(64) Counter {
 struct Phase {
   const Step *step;
   int64_t index, units;
-  std::vector<Counter> next;
-  Counter done;
-  Phase(const Step *step, int64_t index, int64_t units, int team) : step(step), index(index), units(units), next(team) {}
+  Counter *next;  // for each thread the unit that it takes next
+  Counter *done;
 };
 
 struct Run {
-  std::vector<std::unique_ptr<Phase>> phases_;
+  std::vector<Phase> phases_;
+  std::vector<Counter> counters_;
   int team;
 
   Run(const Step *steps, int64_t count, int team) : team(team) {
     for (int64_t i = 0; i < count; i++)
       for (int64_t p = 0; p < phases(steps, i, team); p++)
-        phases_.push_back(std::make_unique<Phase>(steps + i, p, units(steps[i], p, team), team));
+        phases_.push_back({steps + i, p, units(steps[i], p, team), nullptr, nullptr});
+    counters_ = std::vector<Counter>(phases_.size() * (team + 1));
+    Counter *at = counters_.data();
+    for (auto &phase : phases_) phase.next = at, phase.done = at + team, at += team + 1;
   }
 
   void take_part(int thread, double *seconds) {
-    const Step *first = phases_.empty() ? nullptr : phases_[0]->step;
+    const Step *first = phases_.empty() ? nullptr : phases_[0].step;
     for (auto &phase : phases_) {
       double since = seconds ? now() : 0;
-      take_units(*phase, thread);
-      wait(*phase);
-      if (seconds) seconds[phase->step - first] += now() - since;
+      phase.done->value.fetch_add(units_taken(phase, thread), std::memory_order_acq_rel);
+      wait(phase);
+      if (seconds) seconds[phase.step - first] += now() - since;
     }
   }
 
-  void take_units(Phase &phase, int thread) {
+  int64_t units_taken(Phase &phase, int thread) {
+    int64_t taken = 0;
     for (int other = 0; other < team; other++) {
       int owner = (thread + other) % team;
       Share own(phase.units, owner, team);
-      for (int64_t unit; (unit = own.first + phase.next[owner].value.fetch_add(1)) < own.last;) {
+      for (int64_t unit; (unit = own.first + phase.next[owner].value.fetch_add(1)) < own.last; taken++)
         perform(*phase.step, phase.index, unit, phase.units, team);
-        phase.done.value.fetch_add(1, std::memory_order_release);
-      }
     }
+    return taken;
   }
 
   static void wait(const Phase &phase) {
-    for (int turns = 0; phase.done.value.load(std::memory_order_acquire) < phase.units; turns++)
+    for (int turns = 0; phase.done->value.load(std::memory_order_acquire) < phase.units; turns++)
       if (turns > 2000) std::this_thread::yield();
   }
 
