@@ -49,6 +49,16 @@ static inline __attribute__((always_inline)) void step(Vector (&sum)[R][V], cons
   }
 }
 
+template <int R, int V>
+static inline void smooth(float *at, int64_t stride) {
+  Vector x[R * V];
+#pragma GCC unroll 4
+  for (int i = 0; i < R * V; i++) x[i] = load(at + i / V * stride + i % V * LANES);
+  gelu(x);
+#pragma GCC unroll 4
+  for (int i = 0; i < R * V; i++) store(at + i / V * stride + i % V * LANES, x[i]);
+}
+
 // Rows of the result, R at a time, and V vectors of their columns: one pass over `runs` x `length` of k.
 template <int R, int V, bool SMOOTH>
 static void tiles(const Left &left, int64_t at, const float *panel, const Result &result, Share rows, int64_t column,
@@ -89,11 +99,14 @@ static void tiles(const Left &left, int64_t at, const float *panel, const Result
         for (int r = 0; r < R; r++)
           for (int v = 0; v < V; v++) sum[r][v] += load(other + r * out.residual.apart + v * LANES);
       for (int r = 0; r < R; r++)
-        for (int v = 0; v < V; v++)
-          sum[r][v] = SMOOTH ? gelu(sum[r][v]) : smaller(high, larger(low, sum[r][v]));
+        for (int v = 0; v < V && !SMOOTH; v++) sum[r][v] = smaller(high, larger(low, sum[r][v]));
     }
     for (int r = 0; r < R; r++)
       for (int v = 0; v < V; v++) store(to + r * out.stride + v * LANES, sum[r][v]);
+    if (SMOOTH && last) {
+      for (int r = 0; r + 2 <= R; r += 2) smooth<2, V>(to + r * out.stride, out.stride);
+      if (R % 2) smooth<1, V>(to + (R - 1) * out.stride, out.stride);
+    }
   }
   fetched = ahead;
 }

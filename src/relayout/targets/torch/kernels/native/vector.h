@@ -67,20 +67,38 @@ static float *own_memory(int64_t floats) {
   return memory.data();
 }
 
-// Half of x times one and the error function, a quotient of polynomials as far as floats tell it from one.
+// Half of x times one and the error function, a quotient of polynomials as far as floats tell it from one. Several
+// vectors take each step together: the steps of one wait for each other.
+template <int COUNT>
+static inline __attribute__((always_inline)) void gelu(Vector (&x)[COUNT]) {
+  constexpr float END = 3.832506856900711f;
+  constexpr float P[] = {0.00022905065861350646f, 0.0034082910107109506f, 0.050955695062380861f, 0.18520832239976145f,
+                         1.128379143519084f};
+  constexpr float Q[] = {-1.1791602954361697e-7f, 0.000023547966471313185f, 0.0010179625278914885f,
+                         0.014070470171167667f,   0.11098505178285362f,     0.49746925110067538f, 1.0f};
+  Vector z[COUNT], s[COUNT], p[COUNT], q[COUNT];
+#pragma GCC unroll 4
+  for (int i = 0; i < COUNT; i++) {
+    z[i] = smaller(larger(x[i] * 0.70710678f, all(-END)), all(END)), s[i] = z[i] * z[i];
+    p[i] = all(P[0]), q[i] = all(Q[0]);
+  }
+#pragma GCC unroll 4
+  for (int k = 1; k < 5; k++)
+#pragma GCC unroll 4
+    for (int i = 0; i < COUNT; i++) p[i] = p[i] * s[i] + P[k];
+#pragma GCC unroll 6
+  for (int k = 1; k < 7; k++)
+#pragma GCC unroll 4
+    for (int i = 0; i < COUNT; i++) q[i] = q[i] * s[i] + Q[k];
+#pragma GCC unroll 4
+  for (int i = 0; i < COUNT; i++) {
+    Vector half = 0.5f * x[i];
+    x[i] = half + half * (z[i] * p[i] / q[i]);
+  }
+}
+
 static inline Vector gelu(Vector x) {
-  Vector z = smaller(larger(x * 0.70710678f, all(-3.832506856900711f)), all(3.832506856900711f)), s = z * z;
-  Vector p = all(0.00022905065861350646f);
-  p = p * s + 0.0034082910107109506f;
-  p = p * s + 0.050955695062380861f;
-  p = p * s + 0.18520832239976145f;
-  p = p * s + 1.128379143519084f;
-  Vector q = all(-1.1791602954361697e-7f);
-  q = q * s + 0.000023547966471313185f;
-  q = q * s + 0.0010179625278914885f;
-  q = q * s + 0.014070470171167667f;
-  q = q * s + 0.11098505178285362f;
-  q = q * s + 0.49746925110067538f;
-  q = q * s + 1.0f;
-  return 0.5f * x * (1.0f + z * p / q);
+  Vector one[1] = {x};
+  gelu(one);
+  return one[0];
 }
