@@ -109,8 +109,8 @@ static void depthwise(const Step &s, Share lines) {
 // filtered at once: what lies between the two never leaves the near cache, and no thread waits between them.
 constexpr int64_t NEAREST = 8192;  // floats of lines that are computed at a time
 
-// How the two are cut for a team: into panels, and into parts of lines where that shares the work out better than
-// it costs in lines that two parts compute.
+// How the two are cut for a team: into panels, and into parts of lines, which the next step finds in the cache of the
+// same thread, where the lines that two parts compute are few.
 struct Widening {
   int64_t panels, by_lines;
   Widening(const Step &product, const Step &filter, int team) : panels(parts(product.out_depth, COLUMNS)), by_lines(1) {
@@ -118,7 +118,7 @@ struct Widening {
       int64_t lines = parts(filter.out_height, cut) * filter.stride + (cut > 1 ? filter.kernel_height - 1 : 0);
       return parts(filter.batch * panels * cut, team) * lines;
     };
-    if (work(team) <= work(1)) by_lines = team;
+    if (10 * work(team) <= 11 * work(1)) by_lines = team;
   }
   int64_t units(const Step &filter) const { return filter.batch * panels * by_lines; }
 };

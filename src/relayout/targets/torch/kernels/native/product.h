@@ -4,7 +4,7 @@
 
 constexpr int64_t DEEPEST = 320;     // of one pass over k: a panel of the right factor stays in the first cache
 constexpr int64_t SMALLEST = 1 << 19;  // multiplications worth a unit of their own
-constexpr int64_t MANY_ROWS = 400;
+constexpr int64_t MANY_ROWS = 400, FEW_ROWS = 4 * ROWS;  // of a unit, at the least
 constexpr int64_t NEAR = 128 * 1024;  // floats of the left factor that stay in the second cache
 
 // The left factor: where a row begins, and that it is `runs` pieces of `length` floats, `apart` floats from each other.
@@ -207,14 +207,15 @@ static void product(const Left &left, const float *right, const Result &result, 
   }
 }
 
-// How a product is cut for several threads: many rows by rows, few rows by panels of the right factor.
+// How a product is cut for several threads. Each has rows of its own, which the next step finds in its cache; that
+// costs less than weights that all of them read. Few rows are cut by panels as well, so that others can help.
 struct Cut {
   int64_t rows, panels, by_rows, by_panels;
   Cut(const Step &s, int team) : rows(s.batch * s.out_height * s.out_width), panels(parts(s.out_depth, COLUMNS)) {
     int64_t work = rows * s.out_depth * s.depth * s.kernel_height * s.kernel_width;
     int64_t wanted = team == 1 ? 1 : most(1, least(4 * team, work / SMALLEST));
-    by_panels = rows >= MANY_ROWS ? 1 : least(panels, wanted);
-    by_rows = most(1, least(parts(wanted, by_panels), rows / (2 * ROWS)));
+    by_rows = most(1, least(rows >= MANY_ROWS ? wanted : team, rows / FEW_ROWS));
+    by_panels = least(panels, parts(wanted, by_rows));
   }
 };
 
