@@ -28,7 +28,7 @@ from relayout.targets.torch.kernels.native_region import Region, native_regions,
 from relayout.targets.torch.kernels.orders import FIRST, LAST, Order, Turn
 from relayout.targets.torch.kernels.parts import Borders, Part, borders_of, parts_of
 from relayout.targets.torch.kernels.prices import Prices
-from relayout.targets.torch.kernels.trial import Bench, Candidate
+from relayout.targets.torch.kernels.trial import PAUSE, Bench, Candidate
 from relayout.targets.torch.program import Program, Step
 from relayout.targets.torch.runtime.native import native_library
 
@@ -120,7 +120,8 @@ class Plan:
                 continue
             native, library = region.candidates
             borders = (region.operands, region.results)
-            chosen = self._fastest(_region_key(region), region.nodes, borders, [native, library])
+            ways, key = [native, library], _region_key(region)
+            chosen = self._fastest(key, region.nodes, borders, ways, pause=PAUSE)
             whole += region.steps if chosen is library else [Step(region.nodes, chosen)]
         return whole
 
@@ -217,8 +218,10 @@ class Plan:
         nodes: tuple[ir.Node, ...],
         borders: Borders,
         candidates: Sequence[Candidate],
+        *,
+        pause: float = 0.0,
     ) -> Candidate:
-        chosen = self.bench.fastest(key, nodes, *borders, candidates)
+        chosen = self.bench.fastest(key, nodes, *borders, candidates, pause=pause)
         known = self.bench.prices.seconds.get(key, {})
         self._choices.append(Choice(key, chosen.name, known))
         return chosen

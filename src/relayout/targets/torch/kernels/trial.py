@@ -36,6 +36,9 @@ LEAST_ROUNDS, MOST_ROUNDS = 7, 40
 ENOUGH = 0.1
 """Seconds after which candidates have been run often enough."""
 
+PAUSE = 0.02
+"""Seconds after which the threads of a candidate no longer wait for more."""
+
 
 class Candidate(Protocol):
     """A realisation with a name under which its time is kept."""
@@ -88,14 +91,19 @@ class Bench:
         operands: Sequence[ir.Value],
         results: Sequence[ir.Value],
         candidates: Sequence[Candidate],
+        *,
+        pause: float = 0.0,
     ) -> Candidate:
-        """The candidate to take: known from before, or timed now. The first if none can be run."""
+        """The candidate to take: known from before, or timed now. The first if none can be run.
+
+        Candidates with threads of their own need a pause, or those of one disturb the other.
+        """
         if len(candidates) == 1:
             return candidates[0]
         by_name = {candidate.name: candidate for candidate in candidates}
         known = self.prices.best(key, tuple(by_name))
         if known is None:
-            self.learn(key, nodes, operands, results, candidates)
+            self.learn(key, nodes, operands, results, candidates, pause=pause)
             known = self.prices.best(key, tuple(by_name))
         return by_name[known or candidates[0].name]
 
@@ -119,10 +127,12 @@ class Bench:
         operands: Sequence[ir.Value],
         results: Sequence[ir.Value],
         candidates: Sequence[Candidate],
+        *,
+        pause: float = 0.0,
     ) -> None:
         """Time candidates in turns."""
         runs = [self._attempt(nodes, operands, results, candidate) for candidate in candidates]
-        for candidate, seconds in zip(candidates, timed(runs, self.device), strict=True):
+        for candidate, seconds in zip(candidates, timed(runs, self.device, pause), strict=True):
             self.prices.learn(key, candidate.name, seconds)
 
     def _attempt(
@@ -179,7 +189,7 @@ def _usual_order(value: ir.Value) -> Order:
     return FIRST if value.is_graph_input() else LAST
 
 
-def timed(runs: Sequence[Callable[[], Any] | None], device: str) -> list[float]:
+def timed(runs: Sequence[Callable[[], Any] | None], device: str, pause: float = 0.0) -> list[float]:
     """The least seconds of each, taken in turns; infinite for what cannot run here.
 
     Whatever else the machine does only adds to a time, and the choice is kept for long.
@@ -191,7 +201,7 @@ def timed(runs: Sequence[Callable[[], Any] | None], device: str) -> list[float]:
         if done >= LEAST_ROUNDS and time.perf_counter() - begun > ENOUGH:
             break
         for taken, run in zip(seconds, ready, strict=True):
-            taken.append(float("inf") if run is None else _seconds(run, device))
+            taken.append(float("inf") if run is None else _seconds(run, device, pause))
     return [min(taken) for taken in seconds]
 
 
@@ -216,10 +226,13 @@ def captured(run: Callable[[], Any]) -> Callable[[], Any]:
     return replay
 
 
-def _seconds(run: Callable[[], Any], device: str) -> float:
+def _seconds(run: Callable[[], Any], device: str, pause: float) -> float:
     with torch.inference_mode():
         if device.startswith("cuda"):
             return _cuda_seconds(run)
+        if pause:
+            time.sleep(pause)
+            run()
         since = time.perf_counter()
         run()
         return time.perf_counter() - since
