@@ -60,11 +60,12 @@ struct Share {
   Share(int64_t whole, int64_t part, int64_t of) : first(whole * part / of), last(whole * (part + 1) / of) {}
 };
 
-// Memory of a thread, kept for the next call.
+// Memory of a thread, kept for the next call; it begins with a cache line, for vectors that lie in two take longer.
 static float *own_memory(int64_t floats) {
+  constexpr int64_t LINE = 64 / sizeof(float);
   thread_local std::vector<float> memory;
-  if ((int64_t)memory.size() < floats) memory.resize(floats);
-  return memory.data();
+  if ((int64_t)memory.size() < floats + LINE) memory.resize(floats + LINE);
+  return (float *)(((uintptr_t)memory.data() + 63) & ~(uintptr_t)63);
 }
 
 // Half of x times one and the error function, a quotient of polynomials as far as floats tell it from one. Several
