@@ -78,7 +78,7 @@ def test_nodes_of_no_group_stay() -> None:
     assert operators(parts) == [("Exp", False), ("Tanh Add", False)]
 
 
-def most_fused(_bench: Bench, *given: Any) -> Candidate:
+def most_fused(_bench: Bench, *given: Any, **_settings: float) -> Candidate:
     """C++ kernels where there are any, kernels of Inductor where there are any."""
     candidates: Sequence[Candidate] = given[-1]
     named = {candidate.name: candidate for candidate in candidates}
