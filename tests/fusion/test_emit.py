@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,13 +12,13 @@ from onnx import TensorProto, helper
 from relayout.graph.edit import ORIGIN_KEY
 from relayout.graph.inline import inlined
 from relayout.graph.places import PRIMITIVE
+from tests.digests import digests_with
 from tests.fusion.cutting import cut, grouped
 from tests.fusion.running import assert_runs_alike, small
 from tests.graph.makers import FLOAT, complete, node, value
 from tests.suites.random_graphs import random_graph
 from tests.suites.test_random_graphs import assert_same_numbers
 
-ROOT = Path(__file__).parents[2]
 SCALAR = helper.make_tensor("two", FLOAT, [], [2.0])
 WEIGHT = helper.make_tensor("w", FLOAT, [3], [1.0, 2.0, 3.0])
 
@@ -290,7 +287,7 @@ def test_random_groups_of_random_graphs_run_alike(seed: int) -> None:
 
 
 def test_the_same_groups_give_the_same_bytes_in_every_process() -> None:
-    digests = [_digests_with(hash_seed) for hash_seed in ("0", "4711")]
+    digests = [digests_with(_SCRIPT, hash_seed) for hash_seed in ("0", "4711")]
     assert digests[0]
     assert digests[0] == digests[1]
 
@@ -307,18 +304,6 @@ for seed in range(4):
     for result in (cut(model, seed), cut(complete(), seed), fuse(model, verify=False).model):
         print(hashlib.sha256(result.SerializeToString(deterministic=True)).hexdigest())
 """
-
-
-def _digests_with(hash_seed: str) -> str:
-    run = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", _SCRIPT],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONHASHSEED": hash_seed},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return run.stdout
 
 
 def test_the_given_model_is_not_touched() -> None:

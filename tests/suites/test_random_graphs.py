@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +9,7 @@ import onnx
 import pytest
 
 from relayout.graph.measure import Objective
+from tests.digests import digests_with
 from tests.ops import law
 from tests.suites.building_blocks import SETTINGS, rules
 from tests.suites.optimising import Optimised, assert_same_interface, moved, optimised
@@ -22,7 +19,6 @@ SEEDS = range(len(SETTINGS) * max(graphs_for_all(setting) for setting in SETTING
 """Each operator has its turn at each opset."""
 
 TOLERANCE = 2e-5
-ROOT = Path(__file__).parents[2]
 
 
 def assert_same_numbers(graph: RandomGraph, result: onnx.ModelProto) -> None:
@@ -88,7 +84,7 @@ def test_most_transposes_go() -> None:
 
 
 def test_a_graph_is_optimised_alike_in_every_process() -> None:
-    digests = [_digests_with(hash_seed) for hash_seed in ("0", "1", "4711")]
+    digests = [digests_with(_SCRIPT, hash_seed) for hash_seed in ("0", "1", "4711")]
     assert digests[0]
     assert digests[0] == digests[1] == digests[2]
 
@@ -104,18 +100,6 @@ for seed in range(14):
         result = optimised(random_graph(seed).model, objective).model
         print(hashlib.sha256(result.SerializeToString(deterministic=True)).hexdigest())
 """
-
-
-def _digests_with(hash_seed: str) -> str:
-    run = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", _SCRIPT],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONHASHSEED": hash_seed},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return run.stdout
 
 
 def _content(value: Any) -> Any:

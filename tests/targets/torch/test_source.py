@@ -233,3 +233,15 @@ def test_joined_steps_are_one_function_for_the_compiler(monkeypatch: pytest.Monk
     assert traced == ["forward"]
     whole: Any = compiled.forward
     assert whole.forward.compiled is not None  # it did not fall back
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
+def test_a_device_that_is_not_here_is_named_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "m.onnx"
+    onnx.save(parsed("{ y = Relu(x) }"), file)
+    written = tmp_path / "m.py"
+    assert main(["compile", str(file), "--device", "cuda", "-o", str(written)]) == 2
+    assert capsys.readouterr().err == "relayout: there is no CUDA device here\n"
+    assert not written.exists()

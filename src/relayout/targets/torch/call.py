@@ -10,7 +10,7 @@ import numpy as np
 import onnx_ir as ir
 
 from relayout.errors import RelayoutError, quoted
-from relayout.graph.read import NodeView, Shape, shape_of
+from relayout.graph.read import NodeView, Shape
 from relayout.layout.transport import Array
 from relayout.targets.torch.scalars import Host, Number, literal, shortest
 
@@ -120,23 +120,11 @@ class Call:
     def rank(self, index: int) -> int | None:
         return self.view.rank(index)
 
-    def needed_rank(self, index: int) -> int:
-        rank = self.view.rank(index)
-        if rank is None:
-            raise self.refusal("has an operand of unknown rank")
-        return rank
-
     def shape(self, index: int) -> Shape | None:
         return self.view.shape(index)
 
-    def result_shape(self, index: int) -> Shape | None:
-        return shape_of(self.view.node.outputs[index])
-
     def dtype(self, index: int) -> ir.DataType | None:
         return self.view.dtype(index)
-
-    def result_dtype(self, index: int = 0) -> ir.DataType | None:
-        return self.view.node.outputs[index].dtype
 
     def is_read(self, index: int) -> bool:
         """Whether anything reads a result."""

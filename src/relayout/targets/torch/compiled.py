@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from relayout.errors import RelayoutError
 from relayout.targets.torch.program import Program
 from relayout.targets.torch.runtime.model import as_tensor
 from relayout.targets.torch.source import Source, write_source
@@ -27,11 +28,16 @@ def compile_program(program: Program) -> Model:
 
 def loaded(source: Source, device: str) -> Model:
     """The model of a written module, with its weights, on a device."""
-    if device.startswith("cuda") and not torch.cuda.is_available():
-        raise RuntimeError("there is no CUDA device here")
+    check_device(device)
     weights = {name: as_tensor(array, "cpu") for name, array in source.arrays().items()}
     model: Model = module_of(source.text).load(weights, device)
     return model
+
+
+def check_device(device: str) -> None:
+    """Refuse a device that is not here."""
+    if device.startswith("cuda") and not torch.cuda.is_available():
+        raise RelayoutError("there is no CUDA device here")
 
 
 def module_of(text: str) -> Any:

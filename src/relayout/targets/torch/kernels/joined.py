@@ -53,11 +53,6 @@ def _run_of(program: Program) -> Callable[[], Any]:
 
 def _sample(value: ir.Value, program: Program) -> torch.Tensor:
     """Noise, or zeros where numbers may have to be indices."""
-    shape = known_shape(value) or ()
-    dtype = value.dtype or ir.DataType.FLOAT
-    if not dtype.is_floating_point():
-        return torch.zeros(
-            shape, dtype=getattr(torch, program.precision.name(dtype)), device=program.device
-        )
-    name = program.precision.name(dtype)
-    return torch.randn(shape, device=program.device).to(getattr(torch, name))
+    shape, dtype = known_shape(value) or (), value.dtype or ir.DataType.FLOAT
+    draw = torch.randn if dtype.is_floating_point() else torch.zeros
+    return draw(shape, device=program.device).to(getattr(torch, program.precision.name(dtype)))

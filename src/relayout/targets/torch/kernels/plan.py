@@ -13,6 +13,7 @@ import onnx_ir as ir
 import torch
 
 from relayout.fusion.groups import Abilities
+from relayout.targets.torch.compiled import check_device
 from relayout.targets.torch.kernels.candidates import forms_of, key_of, products_of
 from relayout.targets.torch.kernels.conv_form import ConvForm
 from relayout.targets.torch.kernels.fewer import prefers_fewer
@@ -51,6 +52,7 @@ class Choice:
 
 def device_name(device: str) -> str:
     """The device as measurements are kept by: what it is, and which torch."""
+    check_device(device)
     if device.startswith("cuda"):
         return f"{torch.cuda.get_device_name()}-torch{torch.__version__}"
     capability = torch.backends.cpu.get_cpu_capability()
