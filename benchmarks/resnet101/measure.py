@@ -41,7 +41,7 @@ def in_turns(
     return {name: Times.of(seconds) for name, seconds in taken.items()}
 
 
-PAUSE = 0.02
+PAUSE = 0.2
 """Seconds after which threads of whoever ran before have stopped to wait for more."""
 
 
