@@ -40,38 +40,63 @@ static inline float total(Vector x) {
   return sum;
 }
 
-static void layer_norm(const Step &s, Share pixels) {
-  for (int64_t p = pixels.first; p < pixels.last; p++) {
-    const float *from = s.input + p * s.depth;
-    Vector sum = {}, squares = {};
-    for (int64_t c = 0; c < s.depth; c += LANES) sum += load(from + c);
-    float mean = total(sum) / s.depth;
-    for (int64_t c = 0; c < s.depth; c += LANES) {
-      Vector apart = load(from + c) - mean;
-      squares += apart * apart;
+// Several pixels at a time: the sums of one wait for each other.
+template <int PIXELS>
+static void layer_norm(const Step &s, int64_t first) {
+  const int64_t depth = s.depth;
+  const float *from = s.input + first * depth;
+  float *to = s.output + first * depth;
+  Vector sum[PIXELS] = {}, squares[PIXELS] = {};
+  float mean[PIXELS], scale[PIXELS];
+  for (int64_t c = 0; c < depth; c += LANES)
+#pragma GCC unroll 8
+    for (int p = 0; p < PIXELS; p++) sum[p] += load(from + p * depth + c);
+  for (int p = 0; p < PIXELS; p++) mean[p] = total(sum[p]) / depth;
+  for (int64_t c = 0; c < depth; c += LANES)
+#pragma GCC unroll 8
+    for (int p = 0; p < PIXELS; p++) {
+      Vector apart = load(from + p * depth + c) - mean[p];
+      squares[p] += apart * apart;
     }
-    float scale = 1.0f / sqrtf(total(squares) / s.depth + s.low);
-    for (int64_t c = 0; c < s.depth; c += LANES)
-      store(s.output + p * s.depth + c, (load(from + c) - mean) * scale * load(s.weight + c) + load(s.bias + c));
-  }
+  for (int p = 0; p < PIXELS; p++) scale[p] = 1.0f / sqrtf(total(squares[p]) / depth + s.low);
+  for (int64_t c = 0; c < depth; c += LANES)
+#pragma GCC unroll 8
+    for (int p = 0; p < PIXELS; p++) {
+      Vector centred = (load(from + p * depth + c) - mean[p]) * scale[p];
+      store(to + p * depth + c, centred * load(s.weight + c) + load(s.bias + c));
+    }
+}
+
+static void layer_norm(const Step &s, Share pixels) {
+  int64_t p = pixels.first;
+  for (; p + 4 <= pixels.last; p += 4) layer_norm<4>(s, p);
+  for (; p < pixels.last; p++) layer_norm<1>(s, p);
+}
+
+// Pixels of a line that comes channels first, `apart` floats from one channel to the next.
+template <int DEPTH>
+static void interleaved(const float *from, int64_t apart, int64_t width, int64_t depth, float *to) {
+  if (DEPTH) depth = DEPTH;
+  for (int64_t x = 0; x < width; x++, to += depth)
+    for (int64_t c = 0; c < depth; c++) to[c] = from[c * apart + x];
 }
 
 // The operand with a border of zeros around it; it comes channels first or channels last.
 static void border(const Step &s, Share lines, bool channels_first) {
+  const int64_t depth = s.depth, width = s.width, before = s.pad_left * depth, behind = (s.out_width - s.pad_left - width) * depth;
+  const auto interleave = depth == 3 ? interleaved<3> : interleaved<0>;
   for (int64_t line = lines.first; line < lines.last; line++) {
     int64_t image = line / s.out_height, y = line % s.out_height - s.pad_top;
-    float *to = s.output + line * s.out_width * s.depth;
-    memset(to, 0, s.out_width * s.depth * sizeof(float));
-    if (y < 0 || y >= s.height) continue;
-    to += s.pad_left * s.depth;
-    if (!channels_first) {
-      memcpy(to, s.input + (image * s.height + y) * s.width * s.depth, s.width * s.depth * sizeof(float));
+    float *to = s.output + line * s.out_width * depth;
+    if (y < 0 || y >= s.height) {
+      memset(to, 0, s.out_width * depth * sizeof(float));
       continue;
     }
-    for (int64_t c = 0; c < s.depth; c++) {
-      const float *from = s.input + ((image * s.depth + c) * s.height + y) * s.width;
-      for (int64_t x = 0; x < s.width; x++) to[x * s.depth + c] = from[x];
-    }
+    memset(to, 0, before * sizeof(float));
+    to += before;
+    if (channels_first) interleave(s.input + (image * depth * s.height + y) * width, s.height * width, width, depth, to);
+    else memcpy(to, s.input + (image * s.height + y) * width * depth, width * depth * sizeof(float));
+    memset(to + width * depth, 0, behind * sizeof(float));
   }
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 #include "product.h"
 
-constexpr int NEIGHBOURS = 8;
+constexpr int NEIGHBOURS = 7;  // what images are wide is often a multiple: 112, 56, 28, 14, 7
 
 // Some channels of an image and their filters; pixels of the operand and of the result lie differently far apart.
 struct Filter {
@@ -28,24 +28,38 @@ static inline Share rows_inside(const Step &s, int64_t y) {
   return Share(most(0, -top), least(s.kernel_height, s.height - top));
 }
 
+// Which columns of a tile of neighbours lie outside of the image, and which neighbours there are: known when this is
+// compiled, or not.
+template <int SPAN, int BEFORE, int BEHIND>
+struct Known {
+  bool is_out(int column) const { return column < BEFORE || column >= SPAN - BEHIND; }
+  bool is_wanted(int) const { return true; }
+};
+
+struct Unknown {
+  int64_t left, width, count;
+  bool is_out(int column) const { return left + column < 0 || left + column >= width; }
+  bool is_wanted(int neighbour) const { return neighbour < count; }
+};
+
 // Neighbours of one line. Each column of the operand is read once and serves all of them.
-template <int WIDTH, int STRIDE, bool INSIDE>
-static void filter(const Filter &f, const Line &line, int64_t left, float *to, int64_t count) {
+template <int WIDTH, int STRIDE, class Edges>
+static void filter(const Filter &f, const Line &line, int64_t left, float *to, Edges edges) {
   constexpr int SPAN = (NEIGHBOURS - 1) * STRIDE + WIDTH;
-  const int64_t apart = f.apart_in, depth = f.apart_out, width = f.width, first = line.rows.first, last = line.rows.last;
+  const int64_t apart = f.apart_in, depth = f.apart_out, first = line.rows.first, last = line.rows.last;
   const Vector low = all(f.low), high = all(f.high);
   const float *from = line.from + left * apart;
   for (int64_t c = 0; c < f.channels; c += LANES) {
     Vector sum[NEIGHBOURS];
     for (int j = 0; j < NEIGHBOURS; j++) sum[j] = load(f.bias + c);
     for (int64_t y = first; y < last; y++) {
-      const float *weight = f.weight + y * WIDTH * depth + c, *row = from + y * width * apart + c;
+      const float *weight = f.weight + y * WIDTH * depth + c, *row = from + y * f.width * apart + c;
       Vector factor[WIDTH];
       for (int x = 0; x < WIDTH; x++) factor[x] = load(weight + x * depth);
 #pragma GCC unroll 24
-      for (int column = 0; column < SPAN; column++, row += apart) {
-        if (!INSIDE && (left + column < 0 || left + column >= width)) continue;
-        Vector value = load(row);
+      for (int column = 0; column < SPAN; column++) {
+        if (edges.is_out(column)) continue;
+        Vector value = load(row + column * apart);
 #pragma GCC unroll 8
         for (int j = 0; j < NEIGHBOURS; j++)
           if (column >= j * STRIDE && column < j * STRIDE + WIDTH)
@@ -54,18 +68,23 @@ static void filter(const Filter &f, const Line &line, int64_t left, float *to, i
     }
 #pragma GCC unroll 8
     for (int j = 0; j < NEIGHBOURS; j++)
-      if (INSIDE || j < count) store(to + j * depth + c, smaller(high, larger(low, sum[j])));
+      if (edges.is_wanted(j)) store(to + j * depth + c, smaller(high, larger(low, sum[j])));
   }
 }
 
 template <int WIDTH, int STRIDE>
 static void filter_line(const Filter &f, const Line &line) {
-  constexpr int SPAN = (NEIGHBOURS - 1) * STRIDE + WIDTH;
+  constexpr int SPAN = (NEIGHBOURS - 1) * STRIDE + WIDTH, HALF = WIDTH / 2;
   for (int64_t x = 0; x < f.out_width; x += NEIGHBOURS) {
     int64_t left = x * STRIDE - f.pad_left, count = least(NEIGHBOURS, f.out_width - x);
-    bool inside = left >= 0 && left + SPAN <= f.width && count == NEIGHBOURS;
-    auto kernel = inside ? filter<WIDTH, STRIDE, true> : filter<WIDTH, STRIDE, false>;
-    kernel(f, line, left, line.to + x * f.apart_out, count);
+    int64_t before = most(0, -left), behind = most(0, left + SPAN - f.width);
+    float *to = line.to + x * f.apart_out;
+    bool is_usual = count == NEIGHBOURS && (before == 0 || before == HALF) && (behind == 0 || behind == HALF);
+    if (!is_usual) filter<WIDTH, STRIDE>(f, line, left, to, Unknown{left, f.width, count});
+    else if (before && behind) filter<WIDTH, STRIDE>(f, line, left, to, Known<SPAN, HALF, HALF>());
+    else if (before) filter<WIDTH, STRIDE>(f, line, left, to, Known<SPAN, HALF, 0>());
+    else if (behind) filter<WIDTH, STRIDE>(f, line, left, to, Known<SPAN, 0, HALF>());
+    else filter<WIDTH, STRIDE>(f, line, left, to, Known<SPAN, 0, 0>());
   }
 }
 

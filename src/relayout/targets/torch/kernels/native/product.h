@@ -74,14 +74,16 @@ static void tiles(const Left &left, int64_t at, const float *panel, const Result
     const float *other = out.residual.data ? out.residual.data + row * out.residual.apart + column : nullptr;
     const float *start = first ? out.start.data + row * out.start.apart + column : to;
     const int64_t apart = first ? out.start.apart : out.stride;
-    for (int r = 0; r < R; r++) {
-      from[r] = l.row(row + r) + at;
-      for (int v = 0; v < V; v++) sum[r][v] = load(start + r * apart + v * LANES);
+    for (int r = 0; r < R; r++) from[r] = l.row(row + r) + at;
+    if (apart) {
+      for (int r = 0; r < R; r++)
+        for (int v = 0; v < V; v++) sum[r][v] = load(start + r * apart + v * LANES);
+    } else {
+      for (int r = 0; r < R; r++)
+        for (int v = 0; v < V; v++) sum[r][v] = load(start + v * LANES);
     }
     if (last && other)
       for (int r = 0; r < R; r++) __builtin_prefetch(other + r * out.residual.apart);
-    if (first)
-      for (int r = 0; r < R; r++) __builtin_prefetch(to + r * out.stride, 1);
     for (int64_t run = 0; run < l.runs; run++) {
       int64_t k = 0;
       for (; k + STRIDE <= l.length; k += STRIDE) {
@@ -184,26 +186,50 @@ static void pass(const Left &left, int64_t at, const float *panels, int64_t pane
   }
 }
 
-// The result's rows and panels that fall to one thread. The right factor is packed in passes, panels and rows.
+// How the rows of the right factor are cut into passes: pieces of runs, or all at once.
+struct Passes {
+  const Left &left;
+  bool whole;
+  int64_t pieces, count;
+  explicit Passes(const Left &left)
+      : left(left), whole(left.runs * left.length <= DEEPEST), pieces(whole ? 1 : parts(left.length, DEEPEST)),
+        count(whole ? 1 : left.runs * pieces) {}
+  int64_t begin(int64_t piece) const { return left.length * piece / pieces; }
+  int64_t depth(int64_t pass) const {
+    return whole ? left.runs * left.length : begin(pass % pieces + 1) - begin(pass % pieces);
+  }
+  // The part of the left factor, and where in its rows it begins.
+  Left part(int64_t pass) const {
+    Left part = left;
+    if (!whole) part.runs = 1, part.length = depth(pass);
+    return part;
+  }
+  int64_t at(int64_t pass) const { return whole ? 0 : pass / pieces * left.apart + begin(pass % pieces); }
+  int64_t row(int64_t pass) const { return whole ? 0 : pass / pieces * left.length + begin(pass % pieces); }
+};
+
+// The result's rows and panels that fall to one thread. The right factor is packed in passes, panels and rows. Of the
+// left factor and the result the larger one is gone through once.
 static void product(const Left &left, const float *right, const Result &result, Share rows, Share panels) {
+  Passes passes(left);
   int64_t all_panels = parts(result.width, COLUMNS), depth = left.runs * left.length;
-  bool whole = depth <= DEEPEST;
-  int64_t pieces = whole ? 1 : parts(left.length, DEEPEST), passes = whole ? 1 : left.runs * pieces;
   int64_t breadth = least(result.width, (panels.last - panels.first) * COLUMNS);
-  int64_t block = most(ROWS, NEAR / (breadth + (whole ? depth : left.length / pieces)) / ROWS * ROWS);
+  bool by_panels = passes.count > 1 && breadth > depth;
+  int64_t near = by_panels ? depth : breadth + (passes.whole ? depth : left.length / passes.pieces);
+  int64_t block = most(ROWS, NEAR / near / ROWS * ROWS);
   for (int64_t row = rows.first; row < rows.last; row += block) {
     Share block_rows(row, least(rows.last, row + block));
-    for (int64_t p = 0; p < passes; p++) {
-      int64_t run = p / pieces, piece = p % pieces;
-      int64_t begin = whole ? 0 : left.length * piece / pieces;
-      int64_t length = whole ? left.length : left.length * (piece + 1) / pieces - begin;
-      Left part = left;
-      if (!whole) part.runs = 1, part.length = length;
-      int64_t size = part.runs * length * COLUMNS;
-      const float *begin_panels = right + (whole ? 0 : (run * left.length + begin) * all_panels * COLUMNS);
-      pass(part, run * left.apart + begin, begin_panels, size, result, block_rows, panels, p == 0, p == passes - 1,
-           row == rows.first);
+    auto go = [&](int64_t p, Share some) {
+      const float *weights = right + passes.row(p) * all_panels * COLUMNS;
+      pass(passes.part(p), passes.at(p), weights, passes.depth(p) * COLUMNS, result, block_rows, some, p == 0,
+           p == passes.count - 1, row == rows.first);
+    };
+    if (!by_panels) {
+      for (int64_t p = 0; p < passes.count; p++) go(p, panels);
+      continue;
     }
+    for (int64_t panel = panels.first; panel < panels.last; panel++)
+      for (int64_t p = 0; p < passes.count; p++) go(p, Share(panel, panel + 1));
   }
 }
 

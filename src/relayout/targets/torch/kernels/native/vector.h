@@ -68,34 +68,29 @@ static float *own_memory(int64_t floats) {
   return (float *)(((uintptr_t)memory.data() + 63) & ~(uintptr_t)63);
 }
 
-// Half of x times one and the error function, a quotient of polynomials as far as floats tell it from one. Several
+// x times a half and half an error function, a quotient of polynomials as far as floats tell it from a half. Several
 // vectors take each step together: the steps of one wait for each other.
 template <int COUNT>
 static inline __attribute__((always_inline)) void gelu(Vector (&x)[COUNT]) {
-  constexpr float END = 3.832506856900711f;
-  constexpr float P[] = {0.00022905065861350646f, 0.0034082910107109506f, 0.050955695062380861f, 0.18520832239976145f,
-                         1.128379143519084f};
-  constexpr float Q[] = {-1.1791602954361697e-7f, 0.000023547966471313185f, 0.0010179625278914885f,
-                         0.014070470171167667f,   0.11098505178285362f,     0.49746925110067538f, 1.0f};
+  constexpr float END = 5.3f;
+  constexpr float P[] = {7.36403884e-06f, 0.00040862803f, 0.00613200831f, 0.0580151447f, 0.39894165f};
+  constexpr float Q[] = {6.06464797e-07f, 0.000147049641f, 0.00324887487f, 0.0424046038f, 0.312077627f, 1.0f};
   Vector z[COUNT], s[COUNT], p[COUNT], q[COUNT];
 #pragma GCC unroll 4
   for (int i = 0; i < COUNT; i++) {
-    z[i] = smaller(larger(x[i] * 0.70710678f, all(-END)), all(END)), s[i] = z[i] * z[i];
+    z[i] = smaller(larger(x[i], all(-END)), all(END)), s[i] = z[i] * z[i];
     p[i] = all(P[0]), q[i] = all(Q[0]);
   }
 #pragma GCC unroll 4
   for (int k = 1; k < 5; k++)
 #pragma GCC unroll 4
     for (int i = 0; i < COUNT; i++) p[i] = p[i] * s[i] + P[k];
-#pragma GCC unroll 6
-  for (int k = 1; k < 7; k++)
+#pragma GCC unroll 5
+  for (int k = 1; k < 6; k++)
 #pragma GCC unroll 4
     for (int i = 0; i < COUNT; i++) q[i] = q[i] * s[i] + Q[k];
 #pragma GCC unroll 4
-  for (int i = 0; i < COUNT; i++) {
-    Vector half = 0.5f * x[i];
-    x[i] = half + half * (z[i] * p[i] / q[i]);
-  }
+  for (int i = 0; i < COUNT; i++) x[i] *= 0.5f + smaller(larger(z[i] * p[i] / q[i], all(-0.5f)), all(0.5f));
 }
 
 static inline Vector gelu(Vector x) {
