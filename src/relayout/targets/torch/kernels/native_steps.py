@@ -15,14 +15,17 @@ LANES = 8
 
 COLUMNS = 2 * LANES
 DEEPEST = 8192
-"""The channels that Winograd's convolution may have."""
+"""The channels that Winograd's convolution and products by quarters may have."""
 
 MOST_TILES = 256
 """The tiles of Winograd's convolution that threads may share; more are cut into blocks."""
 
 
-HALVED = (96, 128)
+HALVED = (48, 96)
 """The rows, and the rows and columns of the matrix, from which quarters of products may pay."""
+
+MOST_ROWS = 512
+"""The rows of a product by quarters that threads may share; more are cut into blocks."""
 
 
 class Kind(IntEnum):
@@ -45,7 +48,7 @@ def fewer_kind(window: Sliding, activation: Activation) -> Kind | None:
     """The kernel that does a convolution with fewer multiplications, if there is one."""
     (n, depth, height, width), out_depth = window.source, window.result[1]
     if window.is_pointwise:
-        halves = n * height * width % 2 == depth % COLUMNS == out_depth % (2 * COLUMNS) == 0
+        halves = depth % COLUMNS == out_depth % (2 * COLUMNS) == 0 and depth <= DEEPEST
         is_large = n * height * width >= HALVED[0] and min(depth, out_depth) >= HALVED[1]
         return Kind.STRASSEN if halves and is_large else None
     is_plain = (window.kernel, window.strides, window.groups) == ((3, 3), (1, 1), 1)
@@ -111,7 +114,8 @@ class NativeStep:
         n, height, width, _ = self.result.image
         depth = self.source.image[3]
         if self.kind == Kind.STRASSEN:
-            return 4 * (n * height * width // 2) * (depth // 2 + COLUMNS)
+            rows = n * height * width
+            return 4 * -(-rows // 2) * (depth // 2 + COLUMNS) if rows <= MOST_ROWS else 0
         if self.kind != Kind.WINOGRAD:
             return 0
         tiles = min(MOST_TILES, n * -(-height // 4) * -(-width // 4))

@@ -12,7 +12,7 @@ enum Kind { CONVOLUTION, WINOGRAD, DEPTHWISE, MAX_POOL, AVERAGE, LAYER_NORM, BOR
 static int64_t phases(const Step *steps, int64_t index, int team) {
   if (index > 0 && steps[index - 1].kind == WIDENED) return 0;  // done with the step before
   const Step &s = steps[index];
-  if (s.kind == STRASSEN) return 2;
+  if (s.kind == STRASSEN) return strassen_phases(s, team);
   return s.kind == WINOGRAD ? winograd_phases(s, team) : 1;
 }
 
@@ -21,7 +21,6 @@ static int64_t pieces(const Step &s) {
   switch (s.kind) {
     case AVERAGE: return s.batch * s.depth / LANES;
     case LAYER_NORM: return s.batch * s.height * s.width;
-    case STRASSEN: return Quarters(s).rows;
     case SUM: return s.batch * s.height * s.width * s.depth / LANES;
     default: return s.batch * s.out_height;
   }
@@ -33,7 +32,7 @@ static int64_t units(const Step &s, int64_t phase, int team) {
     Cut cut(s, team);
     return cut.by_rows * cut.by_panels;
   }
-  if (s.kind == STRASSEN && phase == 1) return Quarters(s).width / COLUMNS;
+  if (s.kind == STRASSEN) return strassen_units(s, phase, team);
   if (s.kind == WIDENED) return Widening(s, (&s)[1], team).units((&s)[1]);
   return team == 1 ? 1 : least(pieces(s), 4 * team);
 }
@@ -50,7 +49,7 @@ static void perform(const Step &s, int64_t phase, int64_t unit, int64_t of, int 
     case BORDER: return border(s, share, false);
     case BORDER_FIRST: return border(s, share, true);
     case WIDENED: return widened(&s, unit, team);
-    case STRASSEN: return phase == 0 ? strassen_sums(s, share) : strassen_panel(s, unit);
+    case STRASSEN: return strassen(s, phase, unit, team);
     default: return sum(s, share);
   }
 }

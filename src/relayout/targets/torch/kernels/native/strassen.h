@@ -3,26 +3,29 @@
 //   C11 = A11 B11 + A12 B21                      C12 = U + S1 T1 + S4 B22
 //   C21 = U + S3 T3 - A22 T4                     C22 = U + S3 T3 + S1 T1       U = A11 B11 + S2 T2
 //
-// The sums S of the left factor are made once, in the first phase. Those of the right factor are made when weights
+// The sums S of the left factor are made once, before the products. Those of the right factor are made when weights
 // are packed: for each panel of the left half of the result seven blocks, in the order in which they are read here.
 #pragma once
 #include "product.h"
 
+// Some rows of the product, by quarters. Of an odd number the upper half has one more; below it are zeros.
 struct Quarters {
-  int64_t rows, depth, width, apart;
-  explicit Quarters(const Step &s)
-      : rows(s.batch * s.out_height * s.out_width / 2), depth(s.depth / 2), width(s.out_depth / 2), apart(depth + COLUMNS) {}
-  const float *sum(const Step &s, int index) const { return s.scratch + index * rows * apart; }
+  int64_t first, upper, lower, depth, width, apart;
+  Quarters(const Step &s, Share rows)
+      : first(rows.first), upper(parts(rows.last - rows.first, 2)), lower(rows.last - rows.first - upper),
+        depth(s.depth / 2), width(s.out_depth / 2), apart(depth + COLUMNS) {}
+  int64_t sums() const { return 4 * upper * apart; }
+  int64_t held() const { return upper * COLUMNS; }
 };
 
-static void strassen_sums(const Step &s, Share rows) {
-  Quarters q(s);
+static void strassen_sums(const Step &s, const Quarters &q, Share rows, float *sums) {
+  const int64_t next = q.upper * q.apart;
   for (int64_t row = rows.first; row < rows.last; row++) {
-    const float *upper = s.input + row * s.depth, *lower = upper + q.rows * s.depth;
-    float *to = s.scratch + row * q.apart;
-    const int64_t next = q.rows * q.apart;
+    const float *above = s.input + (q.first + row) * s.depth;
+    const float *below = row < q.lower ? above + q.upper * s.depth : ZEROS;
+    float *to = sums + row * q.apart;
     for (int64_t k = 0; k < q.depth; k += LANES) {
-      Vector a11 = load(upper + k), a12 = load(upper + q.depth + k), a21 = load(lower + k), a22 = load(lower + q.depth + k);
+      Vector a11 = load(above + k), a12 = load(above + q.depth + k), a21 = load(below + k), a22 = load(below + q.depth + k);
       Vector s1 = a21 + a22, s2 = s1 - a11;
       store(to + k, s1);
       store(to + next + k, s2);
@@ -37,33 +40,32 @@ static inline Vector finished(const Step &s, Vector x) {
 }
 
 // One panel of both halves of the result. Sums of products wait in memory of the thread.
-static void strassen_panel(const Step &s, int64_t panel) {
-  Quarters q(s);
-  const int64_t column = panel * COLUMNS, size = q.depth * COLUMNS, held = q.rows * COLUMNS;
-  float *u = own_memory(3 * held + COLUMNS), *v = u + held, *w = v + held, *change = w + held;
+static void strassen_panel(const Step &s, const Quarters &q, const float *sums, int64_t panel, float *memory) {
+  const int64_t column = panel * COLUMNS, size = q.depth * COLUMNS, next = q.upper * q.apart;
+  float *u = memory, *v = u + q.held(), *w = v + q.held(), *change = w + q.held();
   for (int i = 0; i < COLUMNS; i++) change[i] = s.bias[q.width + column + i] - s.bias[column + i];
   const float *weights = s.weight + panel * 7 * size;
-  const Share rows(0, q.rows), one(0, 1);
   auto add = [&](const float *left, int64_t stride, Addend start, Addend more, float *to) {
     Result result = {to, COLUMNS, COLUMNS, start, more, CLIP, -INFINITE, INFINITE};
-    product({left, nullptr, stride, 1, q.depth, 0}, weights, result, rows, one);
+    product({left, nullptr, stride, 1, q.depth, 0}, weights, result, Share(0, q.upper), Share(0, 1));
     weights += size;
   };
-  auto finish = [&](const float *left, int64_t stride, const float *start, int64_t place) {
+  auto finish = [&](const float *left, int64_t stride, const float *start, int64_t place, int64_t rows) {
     Addend residual = {s.residual ? s.residual + place : nullptr, s.out_depth};
     Result result = {s.output + place, s.out_depth, COLUMNS, {start, COLUMNS}, residual, s.activation, s.low, s.high};
-    product({left, nullptr, stride, 1, q.depth, 0}, weights, result, rows, one);
+    product({left, nullptr, stride, 1, q.depth, 0}, weights, result, Share(0, rows), Share(0, 1));
     weights += size;
   };
-  const float *a11 = s.input, *a12 = a11 + q.depth, *a22 = a12 + q.rows * s.depth;
-  const int64_t c11 = column, c12 = c11 + q.width, c21 = c11 + q.rows * s.out_depth, c22 = c21 + q.width;
+  const float *a11 = s.input + q.first * s.depth, *a12 = a11 + q.depth, *a22 = a12 + q.upper * s.depth;
+  const int64_t c11 = q.first * s.out_depth + column, c12 = c11 + q.width;
+  const int64_t c21 = c11 + q.upper * s.out_depth, c22 = c21 + q.width;
   add(a11, s.depth, {s.bias + column, 0}, {}, u);
-  finish(a12, s.depth, u, c11);
-  add(q.sum(s, 1), q.apart, {u, COLUMNS}, {}, u);
-  add(q.sum(s, 0), q.apart, {u, COLUMNS}, {change, 0}, v);
-  finish(q.sum(s, 3), q.apart, v, c12);
-  add(q.sum(s, 2), q.apart, {ZEROS, 0}, {}, w);
-  for (int64_t row = 0; row < q.rows; row++)
+  finish(a12, s.depth, u, c11, q.upper);
+  add(sums + next, q.apart, {u, COLUMNS}, {}, u);
+  add(sums, q.apart, {u, COLUMNS}, {change, 0}, v);
+  finish(sums + 3 * next, q.apart, v, c12, q.upper);
+  add(sums + 2 * next, q.apart, {ZEROS, 0}, {}, w);
+  for (int64_t row = 0; row < q.lower; row++)
     for (int64_t i = row * COLUMNS; i < (row + 1) * COLUMNS; i += LANES) {
       int64_t place = c22 + row * s.out_depth + i % COLUMNS;
       Vector x = load(v + i) + load(w + i);
@@ -71,5 +73,39 @@ static void strassen_panel(const Step &s, int64_t panel) {
       store(s.output + place, finished(s, x));
       store(u + i, load(u + i) + load(w + i));
     }
-  finish(a22, s.depth, u, c21);
+  finish(a22, s.depth, u, c21, q.lower);
+}
+
+// Many rows are shared out in blocks, whose sums stay in the cache of one thread. Of few the sums are made together,
+// and then panels are shared out.
+struct Halving {
+  int64_t rows, count, panels;
+  bool is_by_panels;
+  Halving(const Step &s, int team) : rows(s.batch * s.out_height * s.out_width), panels(s.out_depth / 2 / COLUMNS) {
+    is_by_panels = rows <= MOST_ROWS;
+    count = parts(rows, team * BLOCK) * team;
+  }
+  static constexpr int64_t BLOCK = 196, MOST_ROWS = 512;  // of a block, at the most; for which there is scratch
+};
+
+static int64_t strassen_phases(const Step &s, int team) { return Halving(s, team).is_by_panels ? 2 : 1; }
+
+static int64_t strassen_units(const Step &s, int64_t phase, int team) {
+  Halving halving(s, team);
+  if (!halving.is_by_panels) return halving.count;
+  return phase == 0 ? least(parts(halving.rows, 2), 4 * team) : halving.panels;
+}
+
+static void strassen(const Step &s, int64_t phase, int64_t unit, int team) {
+  Halving halving(s, team);
+  if (!halving.is_by_panels) {
+    Quarters q(s, Share(halving.rows, unit, halving.count));
+    float *sums = own_memory(q.sums() + 3 * q.held() + COLUMNS);
+    strassen_sums(s, q, Share(0, q.upper), sums);
+    for (int64_t panel = 0; panel < halving.panels; panel++) strassen_panel(s, q, sums, panel, sums + q.sums());
+    return;
+  }
+  Quarters q(s, Share(0, halving.rows));
+  if (phase == 0) return strassen_sums(s, q, Share(q.upper, unit, strassen_units(s, 0, team)), s.scratch);
+  strassen_panel(s, q, s.scratch, unit, own_memory(3 * q.held() + COLUMNS));
 }
