@@ -204,13 +204,17 @@ class Session:
         return Ready(plain, graph, error)
 
 
-def run(results: Results, *, quick: bool, limit: float, rounds: int) -> None:
+def run(
+    results: Results, *, quick: bool, limit: float, rounds: int, batches: tuple[int, ...]
+) -> None:
     torch.backends.cudnn.benchmark = True
     clock = Clock(limit)
     session = Session(results, rounds)
     others = tuple(way for way in WAYS if way != RELAYOUT)
     plan = QUICK if quick else [(n, b, others) for n in NETWORKS for b in BATCHES]
     for name, batch, ways in plan:
+        if batch not in batches:
+            continue
         if clock.left < LEAST:
             results.note(f"no time left for {name} at batch {batch}")
             continue
