@@ -30,7 +30,8 @@ struct Result {
   float low, high;
 };
 
-// Weights of the next panel, fetched a little with each tile of this one.
+// Weights of the next panel, fetched a little with each tile of this one, and not to stay: they are read once, and
+// operands should not have to make room in the second cache.
 struct Ahead {
   const float *at, *end;
   int64_t lines;  // for each STRIDE of k
@@ -88,7 +89,7 @@ static void tiles(const Left &left, int64_t at, const float *panel, const Result
       int64_t k = 0;
       for (; k + STRIDE <= l.length; k += STRIDE) {
         if (ahead.at < ahead.end)
-          for (int64_t line = 0; line < ahead.lines; line++, ahead.at += 16) __builtin_prefetch(ahead.at);
+          for (int64_t line = 0; line < ahead.lines; line++, ahead.at += 16) __builtin_prefetch(ahead.at, 0, 0);
 #pragma GCC unroll 8
         for (int i = 0; i < STRIDE; i++, weights += COLUMNS) step<R, V>(sum, from, k + i, weights);
       }
