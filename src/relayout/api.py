@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
@@ -33,7 +33,7 @@ from relayout.errors import RelayoutError
 from relayout.graph.interface import free_interface
 from relayout.graph.invariants import Interface
 from relayout.graph.load import load
-from relayout.graph.measure import Measure, Objective, measure
+from relayout.graph.measure import Measure, measure, objective_of
 from relayout.graph.model import LoadedModel
 from relayout.graph.save import to_proto
 from relayout.graph.sources import ModelSource
@@ -52,7 +52,7 @@ from relayout.pipeline import (
 from relayout.report.layouts import LayoutsRecord
 from relayout.report.records import ModelRecord, RunRecord, TransposeRecord
 from relayout.targets.kernels import check_kernels
-from relayout.targets.target import ONNX, target_of
+from relayout.targets.target import ONNX, allows_einsum, target_of
 from relayout.verify.verdict import NumericOptions, NumericVerdict
 
 NOT_VERIFIED = "not verified, as asked"
@@ -92,6 +92,11 @@ class Result:
         )
         # Transposes at a free border are taken into the interface.
         return grew and self.lacking[1] == self.lacking[0] and not self.choose.terms.frees
+
+    @property
+    def applied(self) -> Counter[str]:
+        """How often each rewrite was applied."""
+        return sum((outcome.applied for outcome in self.outcomes), Counter[str]())
 
     @property
     def accepted(self) -> bool:
@@ -138,8 +143,7 @@ class Result:
     def record(self) -> RunRecord:
         """What there is to tell."""
         left = self._left()
-        outcomes = self.outcomes if self.changed else ()
-        applied = sum((outcome.applied for outcome in outcomes), Counter[str]())
+        applied = self.applied if self.changed else Counter[str]()
         notes = run_notes(
             self.loaded.ir,
             bool(left),
@@ -174,7 +178,7 @@ def optimize(
     *,
     target: str = "onnx",
     keep: Sequence[str] = (),
-    einsum: bool = False,
+    einsum: bool | None = None,
     strategy: str = EXACT,
     minimize: str = "bytes",
     budget: float = 10.0,
@@ -189,7 +193,8 @@ def optimize(
     """Choose the order of every tensor, compare the numbers, write the result to `output`.
 
     `keep` selects nodes that stay as they are: by name, `op:LRN`, `rank:3` or `device:cpu`.
-    `einsum` lets a product of matrices be stated as Einsum, which reads its factors in any order.
+    `einsum` lets a product of matrices be stated as Einsum, which reads its factors in any order;
+    left open it does so where Transposes are counted and only standard operators may be used.
     `strategy` is the name of a way to choose; only "exact" proves that its choice costs least.
     `minimize` is "bytes" (fewest bytes moved by Transposes) or "count" (fewest Transposes); after
     `budget` seconds of choosing the best found is taken. `free_inputs` and `free_outputs` let the
@@ -201,8 +206,9 @@ def optimize(
     be improved is written as it came, byte for byte.
     """
     inputs = replace(inputs or NumericOptions(), fix_defaults=fix_defaults)
-    runtime = target_of(target, keep, einsum=einsum)
-    terms = Terms(objective_of(minimize), runtime, inputs.dims, free_inputs, free_outputs)
+    objective = objective_of(minimize)
+    runtime = target_of(target, keep, einsum=allows_einsum(einsum, target, objective))
+    terms = Terms(objective, runtime, inputs.dims, free_inputs, free_outputs)
     stage("reading")
     given = load(source)
     opener = Opener(source, opset, fix_defaults, given)
@@ -276,14 +282,6 @@ def check_certificate(document: Any, model: ModelSource | None = None) -> list[s
     return faults(document, problems)
 
 
-def objective_of(name: str) -> Objective:
-    try:
-        return Objective(name)
-    except ValueError:
-        known = ", ".join(objective.value for objective in Objective)
-        raise RelayoutError(f"unknown objective {name!r}; the objectives are {known}") from None
-
-
 def _as_given(result: Result, given: LoadedModel, opener: Opener) -> Result:
     """The model as it came, after passes in vain; with its defaults fixed where that was asked."""
     kept = opener.fixed(given)
@@ -294,22 +292,33 @@ def _as_given(result: Result, given: LoadedModel, opener: Opener) -> Result:
 def _best(opened: Callable[[], LoadedModel], terms: Terms, strategy: Strategy) -> Result:
     """The best result with neither more Transposes nor more bytes moved than the model has.
 
-    Two copies of small tensors may move less than one of a large tensor, or the other way round.
-    Where that would give the user more of one figure, the other objective decides.
+    Two copies of small tensors may move less than one of a large tensor, or the other way round,
+    and an Einsum may copy more than the Transposes it saves. Where that would give the user more
+    of one figure, products stay products, and then the other objective decides.
     """
     result = _better_by_factors(opened, terms, strategy)
     if not result.trades:
         return result
+    noun, after = terms.objective.noun, result.after
+    for others, instead in _fallbacks(result):
+        fallback = _better_by_factors(opened, others, strategy)
+        fallback.loaded.notices.append(
+            f"the fewest {noun} would take {after.transposes} Transposes and {after.bytes_moved} "
+            f"bytes, of one of them more than given; so {instead}"
+        )
+        if not fallback.trades:
+            return fallback
+    return replace(fallback, changed=False, after=fallback.before)
+
+
+def _fallbacks(result: Result) -> Iterator[tuple[Terms, str]]:
+    """The terms to choose by instead of those of a result, and what that means."""
+    terms = result.choose.terms
+    if result.applied[STATE_AS_EINSUM]:
+        products = replace(terms, target=replace(terms.target, einsum=False))
+        yield products, "no product was stated as Einsum"
     other = replace(terms, objective=terms.objective.other)
-    fallback = _better_by_factors(opened, other, strategy)
-    fallback.loaded.notices.append(
-        f"the fewest {terms.objective.noun} would take {result.after.transposes} Transposes and "
-        f"{result.after.bytes_moved} bytes, of one of them more than given; "
-        f"so the fewest {other.objective.noun} were chosen"
-    )
-    if fallback.trades:
-        return replace(fallback, changed=False, after=fallback.before)
-    return fallback
+    yield other, f"the fewest {other.objective.noun} were chosen"
 
 
 def _better_by_factors(

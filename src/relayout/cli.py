@@ -129,6 +129,7 @@ def compare(options: argparse.Namespace) -> int:
             options.model,
             target=options.target,
             keep=options.keep_nchw,
+            einsum=options.einsum,
             minimize=options.minimize,
             budget=options.budget,
             fix_defaults=options.fix_defaults,
@@ -199,7 +200,6 @@ def _add_optimize(commands: Any) -> None:
     parser.add_argument("model", metavar="IN.onnx")
     parser.add_argument("-o", "--output", metavar="OUT.onnx", help="without it nothing is written")
     _add_choosing(parser)
-    parser.add_argument("--einsum", action="store_true", help=EINSUM_HELP)
     parser.add_argument("--strategy", default="exact", metavar="NAME", help=STRATEGY_HELP)
     parser.add_argument("--certificate", metavar="C.json", help="write the proof of the choice")
     parser.add_argument("--free-inputs", action="store_true", help=FREE_HELP.format("inputs"))
@@ -263,6 +263,7 @@ def _add_choosing(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target", choices=TARGET_NAMES, default="onnx", help=TARGET_HELP)
     parser.add_argument("--keep-nchw", nargs="+", default=[], metavar="NAME", help=KEEP_HELP)
     parser.add_argument("--minimize", choices=("bytes", "count"), default="bytes", help=GOAL_HELP)
+    parser.add_argument("--einsum", action=argparse.BooleanOptionalAction, help=EINSUM_HELP)
     parser.add_argument("--budget", type=float, default=10.0, metavar="SECONDS", help=BUDGET_HELP)
     parser.add_argument("--fix-defaults", action="store_true", help=DEFAULTS_HELP)
 
@@ -281,8 +282,8 @@ FREE_HELP = "let the order of the model's {} change; it is said how"
 DEFAULTS_HELP = "make constants of inputs that have a default; they are inputs no more"
 OPSET_HELP = "bring the model to this newer opset first; from 23 on Attention is an operator"
 EINSUM_HELP = (
-    "state products as Einsum where that saves Transposes; "
-    "what runtimes copy inside of it counts as bytes moved"
+    "whether products may be stated as Einsum where that saves Transposes (default: with "
+    "--minimize count for target onnx); what runtimes copy inside of it counts as bytes moved"
 )
 GOAL_HELP = "what to make least: bytes moved by Transposes (default) or their count"
 STRATEGY_HELP = (

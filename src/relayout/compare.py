@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from relayout.api import objective_of
 from relayout.assign.assignment import Assignment
 from relayout.assign.formulate import Terms
 from relayout.assign.layouts import ChooseLayouts, Decision
@@ -20,7 +19,7 @@ from relayout.collector import paused_collector
 from relayout.delivery import check_names, compared
 from relayout.describe import figures
 from relayout.graph.invariants import Interface
-from relayout.graph.measure import measure
+from relayout.graph.measure import measure, objective_of
 from relayout.graph.model import LoadedModel
 from relayout.graph.save import staged
 from relayout.graph.sources import ModelSource
@@ -28,7 +27,7 @@ from relayout.opening import Opener, opened
 from relayout.pipeline import Checking, layouts, learn_shapes
 from relayout.report.comparison import ComparisonRecord, StrategyRecord
 from relayout.report.records import Figures
-from relayout.targets.target import target_of
+from relayout.targets.target import allows_einsum, target_of
 from relayout.verify.verdict import NumericOptions, NumericVerdict
 
 
@@ -37,6 +36,7 @@ def compare_strategies(
     *,
     target: str = "onnx",
     keep: Sequence[str] = (),
+    einsum: bool | None = None,
     minimize: str = "bytes",
     budget: float = 10.0,
     fix_defaults: bool = False,
@@ -46,7 +46,9 @@ def compare_strategies(
 ) -> ComparisonRecord:
     """What each strategy makes of a model, even where that is worse than the model as given."""
     inputs = replace(inputs or NumericOptions(), fix_defaults=fix_defaults)
-    terms = Terms(objective_of(minimize), target_of(target, keep), inputs.dims)
+    objective = objective_of(minimize)
+    runtime = target_of(target, keep, einsum=allows_einsum(einsum, target, objective))
+    terms = Terms(objective, runtime, inputs.dims)
     stage("reading")
     opener = Opener(source, fix_defaults=fix_defaults)
     given = opened(source, fix_defaults=fix_defaults)

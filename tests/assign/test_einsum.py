@@ -1,6 +1,9 @@
-"""Products stated as Einsum where the user allows it, with what that hides counted as moved."""
+"""Products stated as Einsum where that is allowed, with what it hides counted as moved."""
 
 from __future__ import annotations
+
+import json
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -8,6 +11,9 @@ import pytest
 from onnx import numpy_helper
 
 from relayout.api import Result, check_certificate, optimize
+from relayout.cli import main
+from relayout.compare import compare_strategies
+from relayout.targets.target import TARGETS
 from tests.rewrite.rewriting import canonical, parse
 
 ATTENTION = """g (float[2,5,3,4] q, float[2,7,3,4] k, float[2,7,3,4] v) => (float[2,5,3,4] y) {
@@ -34,7 +40,7 @@ BATCHED = """g (float[2,4,5] a, float[2,5,3] b) => (float[2,3,4] y) {
 
 
 def optimised(
-    text: str, opset: int = 17, *, einsum: bool = True, minimize: str = "count"
+    text: str, opset: int = 17, *, einsum: bool | None = True, minimize: str = "count"
 ) -> Result:
     """The result, verified in ONNX Runtime; it never moves more bytes than the model given."""
     result = optimize(parse(text, opset), minimize=minimize, einsum=einsum)
@@ -68,10 +74,78 @@ def test_what_is_hidden_in_an_einsum_counts_as_moved() -> None:
     assert not any("no length may be 0" in notice for notice in notices)
 
 
-def test_nothing_is_stated_as_einsum_unless_asked() -> None:
+def test_nothing_is_stated_as_einsum_where_that_is_forbidden() -> None:
     result = optimised(ATTENTION, einsum=False)
     assert "Einsum" not in operators(result)
     assert not any("Einsum" in notice for notice in result.record().notices)
+
+
+def test_the_fewest_transposes_are_those_beside_einsum() -> None:
+    """Nobody has to ask for the only standard operator that says it without Transposes."""
+    result = optimised(ATTENTION, einsum=None)
+    assert canonical(result.model) == canonical(parse(ATTENTION_BY_EQUATIONS, 17))
+
+
+def test_the_fewest_bytes_take_an_einsum_only_if_asked() -> None:
+    assert "Einsum" not in operators(optimised(BATCHED, einsum=None, minimize="bytes"))
+
+
+@pytest.mark.parametrize("target", [name for name in TARGETS if name != "onnx"])
+def test_other_targets_take_an_einsum_only_if_asked(target: str) -> None:
+    text = BATCHED.replace("[0,2,1]", "[1,0,2]").replace("[2,3,4] y", "[4,2,3] y")
+    model = parse(text, 17)
+    results = {
+        einsum: optimize(model, target=target, minimize="count", einsum=einsum)
+        for einsum in (None, False, True)
+    }
+    assert results[None].model == results[False].model
+    assert operators(results[None]) == ["MatMul", "Transpose"]
+    assert operators(results[True]) == ["Einsum"]
+
+
+@pytest.mark.parametrize(
+    ("options", "transposes"),
+    [("", 1), ("--einsum", 0), ("--minimize count", 0), ("--minimize count --no-einsum", 1)],
+)
+def test_the_command_line_says_when(
+    options: str, transposes: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "given.onnx"
+    onnx.save(parse(BATCHED, 17), file)
+    assert main(["optimize", str(file), "--json", *options.split()]) == 0
+    assert json.loads(capsys.readouterr().out)["after"]["transposes"] == transposes
+
+
+LAST_TWO = {
+    "a product of matrices": "float[4,5] a, float[5,3] b, float[3,4] y, 1 0",
+    "a batch": "float[2,4,5] a, float[2,5,3] b, float[2,3,4] y, 0 2 1",
+    "two batch axes": "float[7,2,4,5] a, float[7,2,5,3] b, float[7,2,3,4] y, 0 1 3 2",
+    "one matrix for all": "float[2,4,5] a, float[5,3] b, float[2,3,4] y, 0 2 1",
+    "lengths of the run": "float[N,S,5] a, float[N,5,3] b, float[N,3,S] y, 0 2 1",
+}
+
+
+@pytest.mark.parametrize("case", LAST_TWO)
+def test_no_transpose_of_the_last_two_axes_stays_behind_a_product(case: str) -> None:
+    left, right, result, perm = LAST_TWO[case].split(", ")
+    text = f"""g ({left}, {right}) => ({result}) {{
+        m = MatMul(a, b)
+        y = Transpose<perm=[{",".join(perm.split())}]>(m)
+    }}"""
+    assert optimised(text, einsum=None).after.transposes == 0
+
+
+def test_comparing_strategies_allows_what_optimising_allows() -> None:
+    model = parse(BATCHED, 17)
+    left = {
+        einsum: [
+            strategy.left.transposes
+            for strategy in compare_strategies(model, minimize="count", einsum=einsum).strategies
+            if strategy.name == "exact"
+        ]
+        for einsum in (None, True, False)
+    }
+    assert left == {None: [0], True: [0], False: [1]}
 
 
 def test_a_product_that_needs_no_einsum_is_none() -> None:
@@ -174,7 +248,8 @@ def test_features_over_a_constant_matrix() -> None:
 
 def test_the_certificate_is_about_the_same_choice() -> None:
     model = parse(ATTENTION, 17)
-    certificate = optimize(model, minimize="count", einsum=True).certificate()
+    certificate = optimize(model, minimize="count").certificate()
+    assert certificate["settings"]["einsum"] is True
     assert check_certificate(certificate, model) == []
     without = {**certificate, "settings": {**certificate["settings"], "einsum": False}}
     assert check_certificate(without, model) != []

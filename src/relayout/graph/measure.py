@@ -9,6 +9,7 @@ from enum import Enum
 
 import onnx_ir as ir
 
+from relayout.errors import RelayoutError
 from relayout.graph.read import Dim, NodeView, Shape, constant_of, is_op, shape_of
 from relayout.graph.region import Region, regions_of, subgraphs_of
 from relayout.layout.equation import Equation, copied_elements
@@ -36,6 +37,15 @@ class Objective(Enum):
     def noun(self) -> str:
         """What is saved."""
         return "bytes" if self is Objective.BYTES else "Transposes"
+
+
+def objective_of(name: str) -> Objective:
+    """The objective of a name."""
+    try:
+        return Objective(name)
+    except ValueError:
+        known = ", ".join(objective.value for objective in Objective)
+        raise RelayoutError(f"unknown objective {name!r}; the objectives are {known}") from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import onnx_ir as ir
 
 from relayout.errors import RelayoutError
+from relayout.graph.measure import Objective
 from relayout.graph.read import NodeView
 from relayout.graph.region import KERNEL_DOMAIN, regions_of
 from relayout.ops.einsum import product_as_einsum
@@ -109,3 +110,10 @@ def target_of(name: str, keep: Sequence[str] = (), *, einsum: bool = False) -> T
     if not keep and not einsum:
         return TARGETS[name]
     return replace(TARGETS[name], gate=Gate(tuple(keep)), einsum=einsum)
+
+
+def allows_einsum(asked: bool | None, target: str, objective: Objective) -> bool:
+    """Whether products may be stated as Einsum: as asked, else where it alone says the fewest."""
+    if asked is not None:
+        return asked
+    return target == ONNX.name and objective is Objective.COUNT
