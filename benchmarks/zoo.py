@@ -3,7 +3,8 @@
 PATH holds `*.onnx` files, or an `index.json` with packed models and the `slim.py` that unpacks
 them. ARGS go to `relayout optimize`. One line a model, one for each quantised model with a twin in
 floats, totals last; the exit code says whether all models were read, optimised, verified and
-written. `twins_behind` counts the quantised models that keep more Transposes than their twin.
+written. `twins_behind` counts the quantised models that keep more Transposes than their twin. A
+quantised product is never stated as Einsum, so `--no-einsum` compares twins by the same operators.
 """
 
 from __future__ import annotations
