@@ -57,6 +57,7 @@ from relayout.verify.verdict import NumericOptions, NumericVerdict
 
 NOT_VERIFIED = "not verified, as asked"
 SAME_FILE = "the same model"
+KEPT_SUMS = "sums of products stay as they are: stated otherwise, quantisers made steps of rounding"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +103,12 @@ class Result:
     def accepted(self) -> bool:
         """Whether the model may be used: it is as it was, or verified, or nobody asked."""
         return not self.changed or self.verdict is None or self.verdict.equal
+
+    @property
+    def shows_rounding(self) -> bool:
+        """Whether other numbers may come from quantisers that made steps of another rounding."""
+        differs = self.verdict is not None and self.verdict.status == "differs"
+        return differs and any(each.formulation.is_quantised for each in self.choose.decisions)
 
     @property
     def model(self) -> onnx.ModelProto:
@@ -213,14 +220,22 @@ def optimize(
     given = load(source)
     opener = Opener(source, opset, fix_defaults, given)
     check_names(given, inputs)
-    stage("optimising")
-    with paused_collector():
-        result = _best(opener, terms, strategy_of(strategy, budget))
-    result = replace(result, fixed_defaults=fix_defaults)
-    if not result.changed:
-        result = _as_given(result, given, opener)
     path = None if output is None else Path(output)
-    return _handed_over(result, path, inputs if verify else None, stage)
+
+    def attempt(terms: Terms) -> Result:
+        stage("optimising")
+        with paused_collector():
+            result = _best(opener, terms, strategy_of(strategy, budget))
+        result = replace(result, fixed_defaults=fix_defaults)
+        if not result.changed:
+            result = _as_given(result, given, opener)
+        return _handed_over(result, path, inputs if verify else None, stage)
+
+    result = attempt(terms)
+    if result.shows_rounding:
+        result = attempt(replace(terms, keeps_sums=True))
+        result.loaded.notices.append(KEPT_SUMS)
+    return result
 
 
 def inspect(source: ModelSource, *, dims: Mapping[str, int] | None = None) -> ModelRecord:
@@ -264,20 +279,9 @@ def check_certificate(document: Any, model: ModelSource | None = None) -> list[s
         return ["the certificate does not say under which settings it was made"]
     opset, fixes = settings.get("opset"), settings.get("fix_defaults") is True
     loaded = opened(model, opset=opset if isinstance(opset, int) else None, fix_defaults=fixes)
-    target = target_of(
-        str(settings.get("target")),
-        settings.get("keep") or (),
-        einsum=settings.get("einsum") is True,
-    )
+    terms = Terms.of_settings(settings)
     learn_shapes(loaded.ir)
-    prepared(target, by_factors=settings.get("by_factors") is True).run(loaded.ir)
-    terms = Terms(
-        objective_of(str(settings.get("minimize"))),
-        target,
-        settings.get("dims") or {},
-        settings.get("free_inputs") is True,
-        settings.get("free_outputs") is True,
-    )
+    prepared(terms.target, by_factors=settings.get("by_factors") is True).run(loaded.ir)
     problems = [formulate(part, terms).problem for part in parts_of(loaded.ir)]
     return faults(document, problems)
 

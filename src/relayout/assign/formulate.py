@@ -16,16 +16,18 @@ from relayout.assign.frames import Frame, Frames, Tensor
 from relayout.assign.part import Part
 from relayout.assign.problem import LayoutProblem, Operator, Value, Variant, as_given, evaluate
 from relayout.assign.variants import NodeVariants
-from relayout.graph.measure import Objective
+from relayout.graph.measure import Objective, objective_of
 from relayout.graph.read import constant_of, is_op
 from relayout.infer.colours import infer_colours
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Transport
 from relayout.ops.control import has_ties
 from relayout.ops.quantization import QUANTISERS
-from relayout.targets.target import ONNX, Target
+from relayout.targets.target import ONNX, Target, target_of
 
 VARIANTS_PER_NODE = 128
+
+SUMS_OF_PRODUCTS = frozenset(("Conv", "ConvTranspose", "Einsum", "Gemm", "MatMul"))
 
 COPIES_WITHOUT_KERNEL = 4
 """Twice the copies around an operator that the target cannot run in an order."""
@@ -68,6 +70,19 @@ class Terms:
     dims: Mapping[str, int] = field(default_factory=dict)
     free_inputs: bool = False
     free_outputs: bool = False
+    keeps_sums: bool = False
+    """Whether sums of products in quantised parts stay as they are, since rounding showed."""
+
+    @classmethod
+    def of_settings(cls, settings: Mapping[str, Any]) -> Terms:
+        """The terms that a certificate was made under."""
+        einsum = settings.get("einsum") is True
+        return cls(
+            objective_of(str(settings.get("minimize"))),
+            target_of(str(settings.get("target")), settings.get("keep") or (), einsum=einsum),
+            settings.get("dims") or {},
+            *(settings.get(name) is True for name in ("free_inputs", "free_outputs", "keeps_sums")),
+        )
 
     @property
     def frees(self) -> bool:
@@ -85,6 +100,7 @@ class Terms:
             "dims": dict(self.dims),
             "free_inputs": self.free_inputs,
             "free_outputs": self.free_outputs,
+            "keeps_sums": self.keeps_sums,
         }
 
     def of(self, part: Part) -> Terms:
@@ -193,8 +209,7 @@ class _Drafting:
 
     def _admit(self, draft: Draft, transport: Transport) -> None:
         """Make a restatement a variant of its draft, if its orders can be candidates."""
-        if self.is_quantised and transport.changes.recomputes:
-            # Another way to compute rounds differently, and a quantiser turns that into a step.
+        if self.is_quantised and self._rounds_otherwise(draft, transport):
             return
         if len(draft.variants) >= VARIANTS_PER_NODE:
             return
@@ -208,6 +223,16 @@ class _Drafting:
         other = draft.variants.setdefault(form, transport)
         if self._extra_bytes(draft, transport) < self._extra_bytes(draft, other):
             draft.variants[form] = transport
+
+    def _rounds_otherwise(self, draft: Draft, transport: Transport) -> bool:
+        """Whether a restatement computes in another way, which a quantiser may turn into a step.
+
+        One sum of products is mostly done in the same way in another order, but not always.
+        """
+        if transport.changes.recomputes:
+            return True
+        is_sum = self.terms.keeps_sums and draft.node.op_type in SUMS_OF_PRODUCTS
+        return is_sum and transport != draft.given
 
     def _want(self, frame: Frame, order: Permutation | None) -> int | None:
         """The place of an order among the candidates of its tensor; None if it cannot be one."""
