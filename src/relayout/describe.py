@@ -8,9 +8,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import onnx_ir as ir
 
 from relayout.assign.explain import explanations
-from relayout.graph.measure import NOMINAL_LENGTH, Measure, bytes_of, measure, moving_transposes
+from relayout.graph.measure import (
+    NOMINAL_LENGTH,
+    SOFTMAXES,
+    Measure,
+    bytes_inside,
+    bytes_of,
+    copying_nodes,
+    measure,
+    moving_transposes,
+)
 from relayout.graph.model import LoadedModel
-from relayout.graph.read import Dim, Shape, constant_of, is_default, perm_of, shape_of
+from relayout.graph.read import Dim, Shape, constant_of, is_default, is_op, perm_of, shape_of
 from relayout.graph.region import KERNEL_DOMAIN, regions_of
 from relayout.graph.source_line import source_line
 from relayout.infer.colours import Look, infer_colours, views_of
@@ -41,7 +50,7 @@ def model_record(loaded: LoadedModel, dims: Mapping[str, int]) -> ModelRecord:
         operators=dict(sorted(operators.items())),
         transposes=transpose_records(model, dims, EXPLAIN_SECONDS, _written_for(model)),
         assumed=assumed(loaded, dims),
-        notices=tuple(loaded.notices),
+        notices=(*loaded.notices, *softmax_note(model)),
     )
 
 
@@ -122,7 +131,8 @@ def run_notes(
 ) -> tuple[str, ...]:
     """What to know of a result: the products that became Einsums, and what keeps Transposes."""
     defaults = _turned_note(model) if left else ()
-    return (*_einsum_notes(model, stated), *defaults, *attention_notes(reasons))
+    einsums = _einsum_notes(model, stated)
+    return (*einsums, *softmax_note(model), *defaults, *attention_notes(reasons))
 
 
 def attention_notes(reasons: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
@@ -160,6 +170,17 @@ def _einsum_notes(model: ir.Model, stated: int) -> tuple[str, ...]:
     if all(isinstance(n, int) for value in model.graph.inputs for n in shape_of(value) or (None,)):
         return (note,)
     return (note, "no length may be 0: ONNX Runtime ends its process on an Einsum without elements")
+
+
+def softmax_note(model: ir.Model) -> tuple[str, ...]:
+    """Told where bytes are moved that no Transpose moves."""
+    found = sum(
+        is_op(node, *SOFTMAXES) and bytes_inside(region.view(node), {}) > 0
+        for region, node in copying_nodes(model)
+    )
+    what = "1 Softmax is" if found == 1 else f"{found} Softmaxes are"
+    note = f"{what} not along the last axis; the copies runtimes make for it count as bytes moved"
+    return (note,) if found else ()
 
 
 def shape_text(shape: Shape | None, text: Callable[[Dim], str]) -> str:

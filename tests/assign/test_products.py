@@ -103,9 +103,12 @@ def test_every_side_of_a_product_of_matrices(dtype: str, objective: Objective) -
     )
 
 
-@by_each_objective
-def test_attention_scores_are_stored_as_they_are_read(objective: Objective) -> None:
-    """Transposed scores are the product of the factors exchanged: one Transpose instead of two."""
+@pytest.mark.parametrize(("objective", "left"), [(Objective.COUNT, 1), (Objective.BYTES, 2)])
+def test_attention_scores_are_stored_as_they_are_read(objective: Objective, left: int) -> None:
+    """Transposed scores are the product of the factors exchanged: one Transpose instead of two.
+
+    But Softmax along another axis than the last copies them twice, which is more than they save.
+    """
     assert_layouts(
         """g (float[2,3,4,5] q, float[2,3,4,5] k, float[2,3,6,5] v) => (float[2,3,6,5] y) {
             t = Transpose<perm=[0,1,3,2]>(q)
@@ -114,7 +117,7 @@ def test_attention_scores_are_stored_as_they_are_read(objective: Objective) -> N
             u = Transpose<perm=[0,1,3,2]>(s)
             y = MatMul(v, u)
         }""",
-        transposes=1,
+        transposes=left,
         objective=objective,
         exact=False,
     )

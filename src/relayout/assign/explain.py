@@ -255,7 +255,7 @@ def _node_reason(draft: NodeDraft, port: int, order: Permutation) -> str:
         answer = _ask_result(draft, draft.result_slots[port - len(draft.operands)], order)
     if isinstance(answer, Refusal):
         return answer.reason
-    if answer is not None and answer.changes.extra_passes:
+    if answer is not None and draft.extra_bytes(answer, {}) > draft.extra_bytes(draft.given, {}):
         return f"{ways.node.op_type} would move more data in the other order"
     return f"{ways.node.op_type} runs in this order only"
 

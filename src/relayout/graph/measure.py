@@ -22,6 +22,8 @@ NOMINAL_RUNS = 8
 
 POINTER_BYTES = 8
 
+SOFTMAXES = ("Hardmax", "LogSoftmax", "Softmax")
+
 
 class Objective(Enum):
     """What is made least; the other one decides between equals."""
@@ -53,8 +55,9 @@ class Measure:
     """Counts over all graphs of a model.
 
     Bytes are read plus written, at the place where a Transpose stands, eight times in the body of
-    a loop. An Einsum counts with the copies that a product of matrices in its place would need. A
-    length that only the run will tell counts as 32 unless the caller names it.
+    a loop. An Einsum counts with the copies that a product of matrices in its place would need, a
+    Softmax along another axis than the last with a copy before it and one behind. A length that
+    only the run will tell counts as 32 unless the caller names it.
     """
 
     transposes: int
@@ -80,8 +83,8 @@ def measure(model: ir.Model, dims: Mapping[str, int] | None = None) -> Measure:
         for region, node in transposes
     )
     moved += sum(
-        runs[region.graph] * _bytes_inside(region.view(node), dims or {})
-        for region, node in einsums(model)
+        runs[region.graph] * bytes_inside(region.view(node), dims or {})
+        for region, node in copying_nodes(model)
     )
     return Measure(len(transposes), moved, sum(len(region.graph) for region in regions))
 
@@ -105,15 +108,33 @@ def moving_transposes(model: ir.Model) -> Iterator[tuple[Region, ir.Node]]:
                 yield region, node
 
 
-def einsums(model: ir.Model) -> Iterator[tuple[Region, ir.Node]]:
-    """Every sum of products by an equation."""
+def copying_nodes(model: ir.Model) -> Iterator[tuple[Region, ir.Node]]:
+    """Every node whose kernel may copy its operands into another order."""
     for region in regions_of(model):
-        yield from ((region, node) for node in region.graph if is_op(node, "Einsum"))
+        names = ("Einsum", *SOFTMAXES)
+        yield from ((region, node) for node in region.graph if is_op(node, *names))
 
 
-def _bytes_inside(view: NodeView, dims: Mapping[str, int]) -> int:
+def bytes_inside(view: NodeView, dims: Mapping[str, int]) -> int:
+    """What the kernel of a node copies into another order, as far as it is known to."""
+    if view.op_type in SOFTMAXES:
+        return bytes_in_softmax(view, view.integer("axis", -1), shape_of(view.node.inputs[0]), dims)
     shapes = [shape_of(value) for value in (*view.node.inputs, *view.node.outputs)]
     return bytes_in_einsum(view.string("equation", ""), shapes, view.dtype(0), dims)
+
+
+def bytes_in_softmax(
+    view: NodeView, axis: int, shape: Shape | None, dims: Mapping[str, int]
+) -> int:
+    """What is read and written to have rows of a Softmax behind each other, and back again.
+
+    Before opset 13 a row is all axes from one on, which lie behind each other.
+    """
+    dtype = view.dtype(0)
+    if shape is None or dtype is None or view.version < 13:
+        return 0
+    behind = shape[axis % len(shape) + 1 :] if shape else ()
+    return 0 if all(length == 1 for length in behind) else 2 * 2 * _size(shape, dtype, dims)
 
 
 def bytes_in_einsum(
@@ -141,8 +162,11 @@ def bytes_of(value: ir.Value, dims: Mapping[str, int]) -> int:
     shape = shape_of(value)
     if shape is None or value.dtype is None:
         return 0
-    lengths = [_length(length, dims) for length in shape]
-    return math.ceil(math.prod(lengths) * item_bytes(value.dtype))
+    return _size(shape, value.dtype, dims)
+
+
+def _size(shape: Shape, dtype: ir.DataType, dims: Mapping[str, int]) -> int:
+    return math.ceil(math.prod(_length(length, dims) for length in shape) * item_bytes(dtype))
 
 
 def _length(length: Dim, dims: Mapping[str, int]) -> int:

@@ -10,7 +10,7 @@ import onnx_ir as ir
 
 from relayout.graph.edit import permuted_shape
 from relayout.graph.infer import infer_further
-from relayout.graph.measure import einsums, moving_transposes
+from relayout.graph.measure import copying_nodes, moving_transposes
 from relayout.graph.read import Shape, is_op, perm_of, shape_of
 from relayout.graph.region import subgraphs_of
 from relayout.graph.sweep import carry_lengths, has_unnamed_length, sharpen
@@ -56,7 +56,7 @@ def adopt_shapes(model: ir.Model, informed: ir.Model) -> None:
 def has_vague_moves(model: ir.Model) -> bool:
     """Whether something is moved of which not every length is declared or known."""
     moved = [node.outputs[0] for _, node in moving_transposes(model)]
-    moved += [v for _, node in einsums(model) for v in (*node.inputs, *node.outputs) if v]
+    moved += [v for _, node in copying_nodes(model) for v in (*node.inputs, *node.outputs) if v]
     return any(map(has_unnamed_length, moved))
 
 

@@ -1,0 +1,41 @@
+"""What counts as bytes moved."""
+
+from __future__ import annotations
+
+import onnx.parser
+import pytest
+
+from relayout.graph.load import load
+from relayout.graph.measure import measure
+
+SIZE = 2 * 3 * 4 * 5 * 4
+
+
+def bytes_moved(body: str, opset: int = 13, shape: str = "2,3,4,5") -> int:
+    text = f"""<ir_version: 8, opset_import: ["" : {opset}]>
+    g (float[{shape}] x) => (float[{shape}] y) {{ {body} }}"""
+    return measure(load(onnx.parser.parse_model(text)).ir).bytes_moved
+
+
+@pytest.mark.parametrize("name", ["Softmax", "LogSoftmax", "Hardmax"])
+def test_rows_that_do_not_lie_behind_each_other_are_copied_twice(name: str) -> None:
+    assert bytes_moved(f"y = {name}<axis=1>(x)") == 2 * 2 * SIZE
+    assert bytes_moved(f"y = {name}<axis=-2>(x)") == 2 * 2 * SIZE
+    assert bytes_moved(f"y = {name}<axis=3>(x)") == 0
+    assert bytes_moved(f"y = {name}(x)") == 0
+
+
+def test_axes_of_length_one_are_no_hindrance() -> None:
+    assert bytes_moved("y = Softmax<axis=1>(x)", shape="2,60,1,1") == 0
+
+
+def test_early_softmax_takes_all_axes_behind_together() -> None:
+    assert bytes_moved("y = Softmax<axis=1>(x)", opset=11) == 0
+
+
+def test_as_much_as_the_transposes_in_its_place() -> None:
+    spelt_out = """
+        t = Transpose<perm=[0,2,3,1]>(x)
+        s = Softmax<axis=-1>(t)
+        y = Transpose<perm=[0,3,1,2]>(s)"""
+    assert bytes_moved(spelt_out) == bytes_moved("y = Softmax<axis=1>(x)")
