@@ -15,6 +15,7 @@ from relayout.graph.refine import adopt_shapes, has_vague_moves, refine_shapes
 from relayout.rewrite.atoms import JoinReshapes, RaiseSplit, SinkMerge
 from relayout.rewrite.attention import JoinHeads, RaiseAttention
 from relayout.rewrite.attention_left import spelt_out
+from relayout.rewrite.beside import BiasBesideProduct
 from relayout.rewrite.block_moves import FindBlockMove, TakeInBlockMove
 from relayout.rewrite.chains import CanonicalChain
 from relayout.rewrite.constants import FoldConstants
@@ -201,7 +202,7 @@ def _last_rules(target: Target) -> tuple[Step, ...]:
     """
     found = () if target.weights is not None else (FindBlockMove(),)
     views = (CanonicalChain(), UnitMoveToReshape(), JoinReshapes(shortens=True))
-    last = (GroupTransposedLegs(), *views, *found)
+    last = (GroupTransposedLegs(), BiasBesideProduct(), *views, *found)
     return (Pass("rewrite what is left", lambda model: rewrite_model(model, last)),)
 
 
