@@ -69,6 +69,8 @@ PRODUCTS = [
     ((1, 7, 7, 336), 32, Activation(gelu=True)),
     ((1, 21, 20, 64), 72, Activation(low=0.0)),
     ((3, 14, 14, 24), 8, Activation()),
+    ((1, 3, 5, 344), 408, Activation(low=0.0)),
+    ((1, 5, 5, 680), 1000, Activation(gelu=True)),
 ]
 
 
@@ -101,7 +103,7 @@ def activated(x: Any, activation: Activation) -> Any:
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("kernel", [2, 3, 5, 7])
 @pytest.mark.parametrize("stride", [1, 2])
-@pytest.mark.parametrize("image", [(1, 9, 8, 8), (2, 13, 21, 40)])
+@pytest.mark.parametrize("image", [(1, 9, 8, 8), (2, 13, 21, 40), (1, 7, 7, 16), (1, 14, 28, 8)])
 def test_filter_per_channel(image: Image, kernel: int, stride: int, threads: int) -> None:
     pad = kernel // 2
     x, weight, bias = stored(image), torch.randn(image[3], 1, kernel, kernel), torch.randn(image[3])
@@ -200,6 +202,10 @@ def test_product_with_a_filter_behind(
         ((1, 2, 3, 16), 32, Activation()),
         ((1, 14, 14, 48), 96, Activation(low=0.0)),
         ((2, 5, 7, 656), 64, Activation(gelu=True)),
+        ((1, 1, 1, 16), 32, Activation()),
+        ((1, 7, 7, 32), 64, Activation(low=0.0)),
+        ((1, 23, 27, 16), 32, Activation(gelu=True)),
+        ((3, 21, 20, 48), 64, Activation(low=0.0)),
     ],
 )
 def test_product_by_quarters(
@@ -223,3 +229,29 @@ def test_product_by_quarters(
     operands = [x, residual] if with_sum else [x]
     given = performed([step], {"w": weight, "b": bias}, operands, threads)
     assert_near(given, activated(wanted, activation))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("image", [(1, 1, 1, 8), (2, 3, 3, 96), (1, 7, 5, 40)])
+def test_normalisation_of_pixels(image: Image, threads: int) -> None:
+    x, scale, bias = stored(image), torch.randn(image[3]), torch.randn(image[3])
+    step = NativeStep(
+        Kind.LAYER_NORM, Buffer(image, 0), Buffer(image), ("vector", "s"), "b", epsilon=1e-3
+    )
+    pixels = x.double().permute(0, 2, 3, 1)
+    wanted = functional.layer_norm(pixels, (image[3],), scale.double(), bias.double(), 1e-3)
+    given = performed([step], {"s": scale, "b": bias}, [x], threads)
+    assert_near(given, wanted.permute(0, 3, 1, 2))
+
+
+@pytest.mark.parametrize("low", [-40.0, -6.0, -1.0])
+def test_gaussian_unit(low: float) -> None:
+    """Far from 0 it is its operand, or nothing, to the bit."""
+    image = (1, 1, 125, 8)
+    x = torch.linspace(low, -low, 1000).reshape(1, 1, 125, 8).permute(0, 3, 1, 2)
+    step = NativeStep(Kind.SUM, Buffer(image, 0), Buffer(image), activation=Activation(gelu=True))
+    given = performed([step], {}, [x], 1).double()
+    wanted = functional.gelu(x.double())
+    assert (given - wanted).abs().max() <= 2e-6
+    far = x.double().abs() > 5.5
+    assert torch.equal(given[far], x.double().clamp(min=0.0)[far])
