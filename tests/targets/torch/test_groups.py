@@ -19,7 +19,8 @@ from relayout.compiling import program_of  # noqa: E402 - torch may be missing
 from relayout.targets.torch.compiled import loaded  # noqa: E402
 from relayout.targets.torch.kernels import plan  # noqa: E402
 from relayout.targets.torch.kernels.parts import Part, parts_of, split  # noqa: E402
-from relayout.targets.torch.kernels.trial import Bench, Candidate  # noqa: E402
+from relayout.targets.torch.kernels.prices import Prices  # noqa: E402
+from relayout.targets.torch.kernels.trial import Bench, Candidate, Work  # noqa: E402
 from relayout.targets.torch.source import write_source  # noqa: E402
 from relayout.tuning import groups_of, tuned  # noqa: E402
 
@@ -78,9 +79,15 @@ def test_nodes_of_no_group_stay() -> None:
     assert operators(parts) == [("Exp", False), ("Tanh Add", False)]
 
 
-def most_fused(_bench: Bench, *given: Any, **_settings: float) -> Candidate:
+def all_slow(bench: Bench, work: Work, candidates: Sequence[Candidate], **_settings: float) -> None:
+    for candidate in candidates:
+        bench.prices.learn(work.key, candidate.name, plan.SLOW)
+
+
+def most_fused(
+    _bench: Bench, _work: Work, candidates: Sequence[Candidate], **_settings: float
+) -> Candidate:
     """C++ kernels where there are any, kernels of Inductor where there are any."""
-    candidates: Sequence[Candidate] = given[-1]
     named = {candidate.name: candidate for candidate in candidates}
     return named.get("native", candidates[-1])
 
@@ -93,7 +100,9 @@ def test_random_graphs_give_the_same_numbers(
     """Every group as a kernel, run as it is; with C++ kernels around it and without."""
     monkeypatch.setattr(torch, "compile", lambda function, **_options: function)
     monkeypatch.setattr(Bench, "fastest", most_fused)
-    monkeypatch.setattr(Bench, "seconds", lambda *_given: plan.SLOW)
+    monkeypatch.setattr(Bench, "learn", all_slow)
+    monkeypatch.setattr(Prices, "save", lambda _prices: None)
+    monkeypatch.setattr(plan, "device_name", lambda _device: "made up")
     if not built:
         monkeypatch.setattr(plan, "can_build", lambda: False)
     model, feeds = random_model(seed)
@@ -120,7 +129,9 @@ g (float[2,8,5,5] x) => (float[2,8,5,5] y)
 def test_equal_groups_share_a_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch, "compile", lambda function, **_options: function)
     monkeypatch.setattr(Bench, "fastest", most_fused)
-    monkeypatch.setattr(Bench, "seconds", lambda *_given: plan.SLOW)
+    monkeypatch.setattr(Bench, "learn", all_slow)
+    monkeypatch.setattr(Prices, "save", lambda _prices: None)
+    monkeypatch.setattr(plan, "device_name", lambda _device: "made up")
     monkeypatch.setattr(plan, "can_build", lambda: False)
     model = onnx.parser.parse_model(EQUAL)
     program, _ = tuned(program_of(model))

@@ -24,7 +24,7 @@ from relayout.targets.torch.kernels import plan  # noqa: E402
 from relayout.targets.torch.kernels.conv_form import ConvForm  # noqa: E402
 from relayout.targets.torch.kernels.orders import LAST, TurnedEager  # noqa: E402
 from relayout.targets.torch.kernels.prices import Prices  # noqa: E402
-from relayout.targets.torch.kernels.trial import Bench  # noqa: E402
+from relayout.targets.torch.kernels.trial import Bench, Candidate, Work  # noqa: E402
 from relayout.targets.torch.program import Program, Step  # noqa: E402
 from relayout.targets.torch.source import write_source  # noqa: E402
 from relayout.tuning import groups_of, tuned  # noqa: E402
@@ -60,9 +60,10 @@ def priced(
 ) -> Callable[[onnx.ModelProto], tuple[Program, Any]]:
     """Compile with prices made up: by group and candidate, in millionths of a second."""
 
-    def learn(bench: Bench, key: str, *given: Any) -> None:
-        for candidate in given[-1]:
-            bench.prices.learn(key, candidate.name, MICRO * price(key, candidate.name))
+    def learn(bench: Bench, work: Work, candidates: Sequence[Candidate]) -> None:
+        for candidate in candidates:
+            micros = price(work.key, candidate.name)
+            bench.prices.learn(work.key, candidate.name, MICRO * micros)
 
     monkeypatch.setattr(Bench, "learn", learn)
     monkeypatch.setattr(plan, "can_build", lambda: False)

@@ -27,9 +27,9 @@ from relayout.targets.torch.kernels.inductor import (
 )
 from relayout.targets.torch.kernels.native_region import Region, native_regions, native_source
 from relayout.targets.torch.kernels.orders import FIRST, LAST, Order, Turn
-from relayout.targets.torch.kernels.parts import Borders, Part, borders_of, parts_of
+from relayout.targets.torch.kernels.parts import Part, borders_of, parts_of
 from relayout.targets.torch.kernels.prices import Prices
-from relayout.targets.torch.kernels.trial import PAUSE, Bench, Candidate
+from relayout.targets.torch.kernels.trial import PAUSE, Bench, Candidate, Work
 from relayout.targets.torch.program import Program, Step
 from relayout.targets.torch.runtime.native import native_library
 
@@ -121,9 +121,8 @@ class Plan:
                 whole.append(region)
                 continue
             native, library = region.candidates
-            borders = (region.operands, region.results)
-            ways, key = [native, library], _region_key(region)
-            chosen = self._fastest(key, region.nodes, borders, ways, pause=PAUSE)
+            work = Work(_region_key(region), region.nodes, region.operands, region.results)
+            chosen = self._fastest(work, [native, library], pause=PAUSE)
             whole += region.steps if chosen is library else [Step(region.nodes, chosen)]
         return whole
 
@@ -161,7 +160,8 @@ class Plan:
         if key is None:
             return 0.0, 0.0
         turns = (Turn(value, FIRST, LAST), Turn(value, LAST, FIRST))
-        return self._both(key, (), ((value,), (value,)), turns)
+        last, first = self.bench.seconds(Work(key, (), (value,), (value,)), turns)
+        return last, first
 
     def _turn_key(self, value: ir.Value) -> str | None:
         """None where both orders are the same."""
@@ -173,59 +173,41 @@ class Plan:
     def pool_seconds(self, node: ir.Node) -> tuple[float, float]:
         """What a node takes channels last, and channels first."""
         key = _run_key((node,), self.bench)
-        return self._both(key, (node,), borders_of((node,)), (EagerRun(), EagerRun(FIRST)))
-
-    def _both(
-        self,
-        key: str,
-        nodes: tuple[ir.Node, ...],
-        borders: Borders,
-        ways: tuple[Candidate, Candidate],
-    ) -> tuple[float, float]:
-        known = self.bench.prices.seconds.get(key, {})
-        if any(way.name not in known for way in ways):
-            self.bench.learn(key, nodes, *borders, ways)
-        last, first = (self.bench.prices.seconds[key][way.name] for way in ways)
+        work = Work(key, (node,), *borders_of((node,)))
+        last, first = self.bench.seconds(work, (EagerRun(), EagerRun(FIRST)))
         return last, first
 
     def _library_kernel(self, group: Fused) -> Candidate | None:
         """The fastest product, or form that is channels last; all other forms are noted."""
         operands = [group.source] + ([] if group.residual is None else [group.residual])
-        borders = (tuple(dict.fromkeys(operands)), (group.output,))
-        key, prices = key_of(group, self.bench), self.bench.prices
+        key = key_of(group, self.bench)
+        work = Work(key, group.nodes, tuple(dict.fromkeys(operands)), (group.output,))
         products = products_of(group, self.bench)
         if products:
-            return self._fastest(key, group.nodes, borders, products)
+            return self._fastest(work, products)
         forms = forms_of(group, self.bench)
         if not forms:
             return None
-        if any(form.name not in prices.seconds.get(key, {}) for form in forms):
-            self.bench.learn(key, group.nodes, *borders, forms)
-        self.forms[group.nodes[-1]] = Forms(key, _fastest_forms(key, forms, prices))
+        self.bench.know(work, forms)
+        best = _fastest_forms(key, forms, self.bench.prices)
+        self.forms[group.nodes[-1]] = Forms(key, best)
         return self.forms[group.nodes[-1]].options[0]
 
     def _run_kernel(self, nodes: tuple[ir.Node, ...]) -> Candidate | None:
         """The kernel of Inductor for some nodes, or None where they are as fast one by one."""
-        borders = borders_of(nodes)
-        key = _run_key(nodes, self.bench)
-        eager, kernel = EagerRun(), KernelRun(*borders)
-        if self.bench.device == "cpu" and self.bench.seconds(key, nodes, *borders, eager) < SLOW:
+        work = Work(_run_key(nodes, self.bench), nodes, *borders_of(nodes))
+        eager, kernel = EagerRun(), KernelRun(work.operands, work.results)
+        if self.bench.device == "cpu" and self.bench.seconds(work, [eager])[0] < SLOW:
             return None
-        chosen = self._fastest(key, nodes, borders, [eager, kernel])
+        chosen = self._fastest(work, [eager, kernel])
         return None if chosen is eager else chosen
 
     def _fastest(
-        self,
-        key: str,
-        nodes: tuple[ir.Node, ...],
-        borders: Borders,
-        candidates: Sequence[Candidate],
-        *,
-        pause: float = 0.0,
+        self, work: Work, candidates: Sequence[Candidate], *, pause: float = 0.0
     ) -> Candidate:
-        chosen = self.bench.fastest(key, nodes, *borders, candidates, pause=pause)
-        known = self.bench.prices.seconds.get(key, {})
-        self._choices.append(Choice(key, chosen.name, known))
+        chosen = self.bench.fastest(work, candidates, pause=pause)
+        known = self.bench.prices.seconds.get(work.key, {})
+        self._choices.append(Choice(work.key, chosen.name, known))
         return chosen
 
 

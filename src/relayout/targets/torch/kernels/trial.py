@@ -58,6 +58,17 @@ class Ordered(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Work:
+    """What candidates do: nodes that lead from operands to results."""
+
+    key: str
+    """By which what was measured is found again."""
+    nodes: tuple[ir.Node, ...]
+    operands: tuple[ir.Value, ...]
+    results: tuple[ir.Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Bench:
     """Where and in which precision candidates are timed."""
 
@@ -85,14 +96,7 @@ class Bench:
         return sliding_of(node, self.shape)
 
     def fastest(
-        self,
-        key: str,
-        nodes: tuple[ir.Node, ...],
-        operands: Sequence[ir.Value],
-        results: Sequence[ir.Value],
-        candidates: Sequence[Candidate],
-        *,
-        pause: float = 0.0,
+        self, work: Work, candidates: Sequence[Candidate], *, pause: float = 0.0
     ) -> Candidate:
         """The candidate to take: known from before, or timed now. The first if none can be run.
 
@@ -101,68 +105,45 @@ class Bench:
         if len(candidates) == 1:
             return candidates[0]
         by_name = {candidate.name: candidate for candidate in candidates}
-        known = self.prices.best(key, tuple(by_name))
+        known = self.prices.best(work.key, tuple(by_name))
         if known is None:
-            self.learn(key, nodes, operands, results, candidates, pause=pause)
-            known = self.prices.best(key, tuple(by_name))
+            self.learn(work, candidates, pause=pause)
+            known = self.prices.best(work.key, tuple(by_name))
         return by_name[known or candidates[0].name]
 
-    def seconds(
-        self,
-        key: str,
-        nodes: tuple[ir.Node, ...],
-        operands: Sequence[ir.Value],
-        results: Sequence[ir.Value],
-        candidate: Candidate,
-    ) -> float:
-        """What a candidate takes: known from before, or timed now."""
-        if candidate.name not in self.prices.seconds.get(key, {}):
-            self.learn(key, nodes, operands, results, [candidate])
-        return self.prices.seconds[key][candidate.name]
+    def seconds(self, work: Work, candidates: Sequence[Candidate]) -> list[float]:
+        """What each candidate takes."""
+        self.know(work, candidates)
+        return [self.prices.seconds[work.key][candidate.name] for candidate in candidates]
 
-    def learn(
-        self,
-        key: str,
-        nodes: tuple[ir.Node, ...],
-        operands: Sequence[ir.Value],
-        results: Sequence[ir.Value],
-        candidates: Sequence[Candidate],
-        *,
-        pause: float = 0.0,
-    ) -> None:
+    def know(self, work: Work, candidates: Sequence[Candidate]) -> None:
+        """Time candidates now unless they were before."""
+        known = self.prices.seconds.get(work.key, {})
+        if any(candidate.name not in known for candidate in candidates):
+            self.learn(work, candidates)
+
+    def learn(self, work: Work, candidates: Sequence[Candidate], *, pause: float = 0.0) -> None:
         """Time candidates in turns."""
-        runs = [self._attempt(nodes, operands, results, candidate) for candidate in candidates]
+        runs = [self._attempt(work, candidate) for candidate in candidates]
         for candidate, seconds in zip(candidates, timed(runs, self.device, pause), strict=True):
-            self.prices.learn(key, candidate.name, seconds)
+            self.prices.learn(work.key, candidate.name, seconds)
 
-    def _attempt(
-        self,
-        nodes: tuple[ir.Node, ...],
-        operands: Sequence[ir.Value],
-        results: Sequence[ir.Value],
-        candidate: Candidate,
-    ) -> Callable[[], Any] | None:
+    def _attempt(self, work: Work, candidate: Candidate) -> Callable[[], Any] | None:
         """A run of a candidate; None if the device cannot even prepare its weights."""
         try:
-            return self._run_of(nodes, operands, results, candidate)
+            return self._run_of(work, candidate)
         except RuntimeError:
             return None
 
-    def _run_of(
-        self,
-        nodes: tuple[ir.Node, ...],
-        operands: Sequence[ir.Value],
-        results: Sequence[ir.Value],
-        candidate: Candidate,
-    ) -> Callable[[], Any]:
+    def _run_of(self, work: Work, candidate: Candidate) -> Callable[[], Any]:
         draft = Draft(LOWERINGS, self.precision)
         scope = Scope(draft, self.opsets)
         names = []
-        for value in operands:
+        for value in work.operands:
             names.append(draft.names.fresh(value.name or "x"))
             scope.forms[value] = names[-1]
-        candidate.write(nodes, scope)
-        lines = scope.finished(scope.returned(results))
+        candidate.write(work.nodes, scope)
+        lines = scope.finished(scope.returned(work.results))
         head = f"def forward({', '.join((WEIGHTS, *names))}):"
         functions = [*draft.functions, "\n".join([head, *indented(lines)])]
         parts = [IMPORTS, *closure(draft.helpers.values()).values()]
@@ -172,7 +153,7 @@ class Bench:
             array = stored(tensor, self.precision).copy()
             setattr(weights, name, as_tensor(array, self.device))
         reads = candidate.reads if isinstance(candidate, Ordered) else None
-        given = [self._sample(value, reads or _usual_order(value)) for value in operands]
+        given = [self._sample(value, reads or _usual_order(value)) for value in work.operands]
         with torch.inference_mode():
             module.prepare(weights)
         return lambda: module.forward(weights, *given)
