@@ -79,7 +79,7 @@ static void tiles(const Left &left, int64_t at, const float *panel, const Result
     if (apart) {
       for (int r = 0; r < R; r++)
         for (int v = 0; v < V; v++) sum[r][v] = load(start + r * apart + v * LANES);
-    } else {
+    } else {  // one row for all: fewer loads where products are short
       for (int r = 0; r < R; r++)
         for (int v = 0; v < V; v++) sum[r][v] = load(start + v * LANES);
     }
