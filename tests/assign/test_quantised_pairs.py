@@ -190,23 +190,57 @@ def test_no_more_transposes_than_in_floats(
     assert_no_more(given, model)
 
 
-@pytest.mark.parametrize("per_channel", [False, True], ids=["per tensor", "per channel"])
-def test_attention_between_quantisers(per_channel: bool, tmp_path: Path) -> None:
-    model = ATTENTION.model()
-    assert_no_more(quantised(model, tmp_path, operators=False, per_channel=per_channel), model)
-
-
-def test_attention_of_quantised_operators(tmp_path: Path) -> None:
+@pytest.mark.parametrize("operators", [False, True], ids=["QDQ", "QOperator"])
+def test_attention_with_unsigned_weights(operators: bool, tmp_path: Path) -> None:
     """Factors of one type and with one scale each change places as in floats."""
     model = ATTENTION.model()
-    given = quantised(model, tmp_path, operators=True, per_channel=False, signed=False)
+    given = quantised(model, tmp_path, operators=operators, per_channel=False, signed=False)
     assert_no_more(given, model)
 
 
-def test_attention_with_signed_weights_is_left(tmp_path: Path) -> None:
+@FORMS
+def test_attention_with_signed_weights_is_left(
+    operators: bool, per_channel: bool, tmp_path: Path
+) -> None:
     """ONNX Runtime multiplies unsigned by signed bytes, but not signed by unsigned ones."""
-    given = quantised(ATTENTION.model(), tmp_path, operators=True, per_channel=False)
+    given = quantised(ATTENTION.model(), tmp_path, operators=operators, per_channel=per_channel)
     assert optimised(given).after.transposes == 4
+
+
+def in_bytes(model: onnx.ModelProto, folder: Path) -> dict[str, int]:
+    """How many nodes ONNX Runtime computes in bytes, by kind."""
+    options = onnxruntime.SessionOptions()
+    options.optimized_model_filepath = str(folder / "joined.onnx")
+    providers = ["CPUExecutionProvider"]
+    onnxruntime.InferenceSession(model.SerializeToString(), options, providers=providers)
+    kinds = [node.op_type for node in onnx.load(folder / "joined.onnx").graph.node]
+    return {kind: kinds.count(kind) for kind in ("QGemm", "QLinearConv", "QLinearMatMul")}
+
+
+@pytest.mark.parametrize("signed", [False, True], ids=["unsigned", "signed"])
+@pytest.mark.parametrize("network", NETWORKS)
+def test_what_is_computed_in_bytes_stays_so(network: str, signed: bool, tmp_path: Path) -> None:
+    model = NETWORKS[network].model()
+    given = quantised(model, tmp_path, operators=False, per_channel=False, signed=signed)
+    wanted = in_bytes(given, tmp_path)
+    assert sum(wanted.values()) > 0
+    assert in_bytes(optimised(given).model, tmp_path) == wanted
+
+
+def test_a_bias_is_read_straight_from_its_quantiser(tmp_path: Path) -> None:
+    """The result of a Gemm transposed is one of exchanged factors, with its bias in a column."""
+    model = Network(
+        """g (float[6,8] x) => (float[4,6] y)
+        {
+            m = Gemm(x, w, b)
+            y = Transpose<perm=[1,0]>(m)
+        }""",
+        {"w": (8, 4), "b": (4,)},
+    ).model()
+    given = quantised(model, tmp_path, operators=False, per_channel=False, signed=False)
+    wanted = in_bytes(given, tmp_path)
+    assert wanted["QGemm"] == 1
+    assert in_bytes(optimised(given).model, tmp_path) == wanted
 
 
 def assert_no_more(given: onnx.ModelProto, in_floats: onnx.ModelProto) -> None:

@@ -120,3 +120,12 @@ def test_a_caller_may_replace_a_default() -> None:
             y = Add(t, b)
         }"""
     )
+
+
+def test_a_sum_of_constants_and_random_numbers_is_none_of_these() -> None:
+    assert_kept(
+        """g () => (float[2,3] y) <float[3] b = {1,2,3}> {
+            r = RandomUniform<shape=[2,3], seed=1.0>()
+            y = Add(r, b)
+        }"""
+    )

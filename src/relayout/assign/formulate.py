@@ -22,7 +22,7 @@ from relayout.infer.colours import infer_colours
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Transport
 from relayout.ops.control import has_ties
-from relayout.ops.quantization import QUANTISERS
+from relayout.ops.quantization import QUANTISERS, keeps_unit
 from relayout.targets.target import ONNX, Target, target_of
 
 VARIANTS_PER_NODE = 128
@@ -227,9 +227,10 @@ class _Drafting:
     def _rounds_otherwise(self, draft: Draft, transport: Transport) -> bool:
         """Whether a restatement computes in another way, which a quantiser may turn into a step.
 
-        One sum of products is mostly done in the same way in another order, but not always.
+        So does what runtimes would compute in floats instead of bytes. One sum of products is
+        mostly done in the same way in another order, but not always.
         """
-        if transport.changes.recomputes:
+        if transport.changes.recomputes or not keeps_unit(draft.node, transport.changes):
             return True
         is_sum = self.terms.keeps_sums and draft.node.op_type in SUMS_OF_PRODUCTS
         return is_sum and transport != draft.given

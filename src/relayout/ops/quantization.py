@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import onnx_ir as ir
+
+from relayout.graph.read import is_op
 from relayout.layout.transport import Changes, Refusal, Transport
 from relayout.ops.rule import OpRule, lead_only
 
@@ -43,5 +46,33 @@ def _unfit(view: NodeView) -> Refusal:
 
 QUANTISERS = frozenset(("DynamicQuantizeLinear", "QuantizeLinear", "QLinearConv", "QLinearMatMul"))
 """Operators that round to a grid."""
+
+PRODUCTS = frozenset(("Gemm", "MatMul"))
+
+
+def keeps_unit(node: ir.Node, changes: Changes) -> bool:
+    """Whether a product between quantisers, restated, is one that runtimes compute in bytes.
+
+    They multiply unsigned by signed bytes but not signed by unsigned ones, and take a bias only
+    straight from its quantiser; all else would be computed in floats.
+    """
+    if (changes.op_type or node.op_type) not in PRODUCTS:
+        return True
+    places = changes.operand_order or range(len(node.inputs))
+    operands = [None if place is None else node.inputs[place] for place in places]
+    first, second = map(_quantised_type, operands[:2])
+    if (first, second) == (ir.DataType.INT8, ir.DataType.UINT8):
+        return False
+    return all(_quantised_type(node.inputs[index]) is None for index in changes.unsqueezes)
+
+
+def _quantised_type(value: ir.Value | None) -> ir.DataType | None:
+    """The type of what a value was before it became real again."""
+    maker = None if value is None else value.producer()
+    if maker is None or not is_op(maker, "DequantizeLinear"):
+        return None
+    stored = maker.inputs[0]
+    return None if stored is None else stored.dtype
+
 
 RULES = (OpRule(("QuantizeLinear", "DequantizeLinear"), quantize),)

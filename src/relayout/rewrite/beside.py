@@ -48,8 +48,8 @@ def _views_behind_product(value: ir.Value) -> list[ir.Node]:
     while (node := _only_maker(value)) is not None:
         if is_op(node, "MatMul"):
             return views
-        source = node.inputs[0]
-        if not is_op(node, "Transpose", *RESHAPES) or source is None:
+        source = node.inputs[0] if is_op(node, "Transpose", *RESHAPES) else None
+        if source is None:
             return []
         views.append(node)
         value = source
