@@ -332,3 +332,25 @@ def test_floats_that_differ_are_not_tried_again(monkeypatch: pytest.MonkeyPatch)
         y = {TO_NHWC}(c)
     }}"""
     assert not optimize(onnx.parser.parse_model(HEADER.format(opset=21) + text)).accepted
+
+
+def test_what_is_computed_in_floats_anyway_may_move() -> None:
+    """Signed by unsigned bytes as given: no kernel is lost by storing them in another order."""
+    given = onnx.parser.parse_model(
+        HEADER.format(opset=17)
+        + """g (float[5,2,4,3] x, float[5,2,3,6] z) => (float[5,2,4,6] y)
+        <float s = {0.1}, int8 a = {0}, uint8 b = {128}> {
+            t = Transpose<perm=[1,0,2,3]>(x)
+            q = QuantizeLinear(t, s, a)
+            p = DequantizeLinear(q, s, a)
+            v = Transpose<perm=[1,0,2,3]>(z)
+            r = QuantizeLinear(v, s, b)
+            e = DequantizeLinear(r, s, b)
+            m = MatMul(p, e)
+            y = Transpose<perm=[1,0,2,3]>(m)
+        }"""
+    )
+    for keep, left in (((), 0), (("op:MatMul",), 3)):
+        result = optimize(given, keep=keep)
+        assert result.accepted
+        assert result.after.transposes == left

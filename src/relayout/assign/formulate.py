@@ -22,12 +22,10 @@ from relayout.infer.colours import infer_colours
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Transport
 from relayout.ops.control import has_ties
-from relayout.ops.quantization import QUANTISERS, keeps_unit
+from relayout.ops.quantization import QUANTISERS, SUMS_OF_PRODUCTS, breaks_unit
 from relayout.targets.target import ONNX, Target, target_of
 
 VARIANTS_PER_NODE = 128
-
-SUMS_OF_PRODUCTS = frozenset(("Conv", "ConvTranspose", "Einsum", "Gemm", "MatMul"))
 
 COPIES_WITHOUT_KERNEL = 4
 """Twice the copies around an operator that the target cannot run in an order."""
@@ -230,7 +228,7 @@ class _Drafting:
         So does what runtimes would compute in floats instead of bytes. One sum of products is
         mostly done in the same way in another order, but not always.
         """
-        if transport.changes.recomputes or not keeps_unit(draft.node, transport.changes):
+        if transport.changes.recomputes or breaks_unit(draft.node, transport.changes):
             return True
         is_sum = self.terms.keeps_sums and draft.node.op_type in SUMS_OF_PRODUCTS
         return is_sum and transport != draft.given

@@ -47,14 +47,20 @@ def _unfit(view: NodeView) -> Refusal:
 QUANTISERS = frozenset(("DynamicQuantizeLinear", "QuantizeLinear", "QLinearConv", "QLinearMatMul"))
 """Operators that round to a grid."""
 
+SUMS_OF_PRODUCTS = frozenset(("Conv", "ConvTranspose", "Einsum", "Gemm", "MatMul"))
+"""Operators whose result depends a little on the order in which they add up."""
+
 PRODUCTS = frozenset(("Gemm", "MatMul"))
 
 
-def keeps_unit(node: ir.Node, changes: Changes) -> bool:
-    """Whether a product between quantisers, restated, is one that runtimes compute in bytes.
+def breaks_unit(node: ir.Node, changes: Changes) -> bool:
+    """Whether runtimes compute a product between quantisers in bytes, but not as restated."""
+    return _is_unit(node, Changes()) and not _is_unit(node, changes)
 
-    They multiply unsigned by signed bytes but not signed by unsigned ones, and take a bias only
-    straight from its quantiser; all else would be computed in floats.
+
+def _is_unit(node: ir.Node, changes: Changes) -> bool:
+    """Runtimes multiply unsigned by signed bytes but not signed by unsigned ones, and take a bias
+    only straight from its quantiser; all else is computed in floats.
     """
     if (changes.op_type or node.op_type) not in PRODUCTS:
         return True
