@@ -84,13 +84,13 @@ def test_native_program_gives_the_same_numbers(name: str, winograd: bool) -> Non
     assert ("('winograd', " in text) == (winograd and name == "residual")
 
 
-def test_filters_are_done_with_the_product_before_them() -> None:
+def test_filters_are_done_with_the_products_around_them() -> None:
     if not plan.can_build():
         pytest.skip("there is no C++ compiler")
     model = small_model("inverted", batch=1)
     program, _ = tuned(program_of(model))
     text = assert_same(model, native(program, winograd=True))
-    assert text.count(f"'kind': {Kind.WIDENED}") == text.count(f"'kind': {Kind.DEPTHWISE}") > 0
+    assert text.count(f"'kind': {Kind.NARROWED}") == text.count(f"'kind': {Kind.DEPTHWISE}") > 0
 
 
 def native(program: Program, winograd: bool) -> Program:

@@ -171,27 +171,66 @@ def test_product_with_a_filter_behind(
     wanted = functional.conv2d(
         wide.clamp(0.0, 6.0), filters.double(), bias.double(), stride, pad, groups=width
     )
-    between, result = Buffer((*image[:3], width)), Buffer((image[0], *wanted.shape[2:], width))
-    product = NativeStep(
-        Kind.WIDENED,
-        Buffer(image, 0),
-        between,
-        ("matrix", "m"),
-        "b",
-        activation=Activation(low=0.0, high=6.0),
-    )
-    filter_ = NativeStep(
-        Kind.DEPTHWISE,
-        between,
-        result,
-        ("depthwise", "f"),
-        "b",
-        kernel=(kernel, kernel),
-        strides=(stride, stride),
-        pads=(pad, pad),
-    )
+    steps = widened(image, wanted.shape, Kind.WIDENED, kernel, stride)
     weights = {"m": matrix, "f": filters, "b": bias}
-    assert_near(performed([product, filter_], weights, [x], threads), wanted)
+    assert_near(performed(steps, weights, [x], threads), wanted)
+
+
+def widened(
+    image: Image, shape: Sequence[int], kind: Kind, kernel: int, stride: int
+) -> list[NativeStep]:
+    """A product and a filter that gives a result of this shape."""
+    n, width, *lengths = shape
+    between, result = Buffer((*image[:3], width)), Buffer((n, lengths[0], lengths[1], width))
+    bounds = Activation(low=0.0, high=6.0)
+    return [
+        NativeStep(kind, Buffer(image, 0), between, ("matrix", "m"), "b", activation=bounds),
+        NativeStep(
+            Kind.DEPTHWISE,
+            between,
+            result,
+            ("depthwise", "f"),
+            "b",
+            kernel=(kernel, kernel),
+            strides=(stride, stride),
+            pads=(kernel // 2, kernel // 2),
+        ),
+    ]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("kernel", [3, 5])
+@pytest.mark.parametrize(
+    ("image", "widths"),
+    [
+        ((1, 7, 9, 24), (40, 24)),
+        ((2, 29, 15, 8), (24, 16)),
+        ((1, 61, 50, 16), (48, 24)),
+        ((2, 28, 112, 16), (32, 40)),
+    ],
+)
+def test_product_with_a_filter_and_a_product_behind(
+    image: Image, widths: tuple[int, int], kernel: int, stride: int, threads: int
+) -> None:
+    width, depth = widths
+    x, bias, other = stored(image), torch.randn(width), torch.randn(depth)
+    matrix, narrow = torch.randn(image[3], width), torch.randn(width, depth)
+    filters = torch.randn(width, 1, kernel, kernel)
+    wide = (x.double().permute(0, 2, 3, 1) @ matrix.double() + bias.double()).permute(0, 3, 1, 2)
+    sizes = (stride, kernel // 2)
+    filtered = functional.conv2d(
+        wide.clamp(0.0, 6.0), filters.double(), bias.double(), *sizes, groups=width
+    )
+    wanted = (filtered.permute(0, 2, 3, 1) @ narrow.double() + other.double()).permute(0, 3, 1, 2)
+    steps = widened(image, filtered.shape, Kind.NARROWED, kernel, stride)
+    result = Buffer((*steps[1].result.image[:3], depth))
+    # As in a network: what the first product reads is added to what the last one computes.
+    residual = steps[0].source if result.image == image else None
+    last = NativeStep(Kind.CONVOLUTION, steps[1].result, result, ("matrix", "n"), "o", residual)
+    weights = {"m": matrix, "f": filters, "b": bias, "n": narrow, "o": other}
+    given = performed([*steps, last], weights, [x], threads)
+    assert_near(given, wanted if residual is None else wanted + x.double())
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -229,6 +268,17 @@ def test_product_by_quarters(
     operands = [x, residual] if with_sum else [x]
     given = performed([step], {"w": weight, "b": bias}, operands, threads)
     assert_near(given, activated(wanted, activation))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("image", [(2, 13, 15, 32), (1, 56, 54, 16), (1, 7, 7, 48)])
+def test_product_of_every_second_pixel_by_quarters(image: Image, threads: int) -> None:
+    x, weight, bias = stored(image), torch.randn(64, image[3], 1, 1), torch.randn(64)
+    wanted = functional.conv2d(x.double(), weight.double(), bias.double(), 2)
+    result = Buffer((image[0], *wanted.shape[2:], 64))
+    packed = ("strassen filters", "w")
+    step = NativeStep(Kind.STRASSEN, Buffer(image, 0), result, packed, "b", strides=(2, 2))
+    assert_near(performed([step], {"w": weight, "b": bias}, [x], threads), wanted)
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
-from relayout.targets.torch.kernels.native_steps import Buffer, Kind, NativeStep
+from relayout.targets.torch.kernels.native_steps import Buffer, Kind, NativeStep, plain_form
+
+PRODUCTS = frozenset((Kind.CONVOLUTION, Kind.STRASSEN))
 
 
 def joined(steps: list[NativeStep], results: list[Buffer]) -> list[NativeStep]:
@@ -47,14 +49,26 @@ def _summand(
 def _with_filters(steps: list[NativeStep], results: list[Buffer]) -> list[NativeStep]:
     """Where a filter per channel alone reads the product before it, both are done at once.
 
-    The library takes the step behind a widened product for its filter.
+    So is a product that alone reads the filter. The library takes the steps behind for these.
     """
     found = list(steps)
     for index, (product, reader) in enumerate(pairwise(steps)):
-        is_pair = product.kind == Kind.CONVOLUTION and reader.kind == Kind.DEPTHWISE
+        is_pair = product.kind in PRODUCTS and reader.kind == Kind.DEPTHWISE
         if is_pair and product.residual is None and _hands_over(product, reader, steps, results):
-            found[index] = replace(product, kind=Kind.WIDENED)
+            behind = steps[index + 2] if index + 2 < len(steps) else None
+            narrows = behind is not None and _is_product_of(behind, reader, steps, results)
+            weight = (plain_form(product.weight[0]), product.weight[1])
+            kind = Kind.NARROWED if narrows else Kind.WIDENED
+            found[index] = replace(product, kind=kind, weight=weight)
     return found
+
+
+def _is_product_of(
+    step: NativeStep, reader: NativeStep, steps: list[NativeStep], results: list[Buffer]
+) -> bool:
+    is_pointwise = step.kernel == step.strides == (1, 1)
+    is_product = step.kind == Kind.CONVOLUTION and is_pointwise
+    return is_product and _hands_over(reader, step, steps, results)
 
 
 def _hands_over(

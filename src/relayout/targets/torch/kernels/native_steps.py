@@ -42,12 +42,22 @@ class Kind(IntEnum):
     SUM = 8
     WIDENED = 9
     STRASSEN = 10
+    NARROWED = 11
+
+    @property
+    def taken_along(self) -> int:
+        """How many of the steps behind are done with it."""
+        return {Kind.WIDENED: 1, Kind.NARROWED: 2}.get(self, 0)
+
+
+ROW_WISE = frozenset((Kind.CONVOLUTION, Kind.WIDENED, Kind.NARROWED, Kind.STRASSEN))
+"""Products whose rows may begin anywhere in their operand."""
 
 
 def fewer_kind(window: Sliding, activation: Activation) -> Kind | None:
     """The kernel that does a convolution with fewer multiplications, if there is one."""
-    (n, depth, height, width), out_depth = window.source, window.result[1]
-    if window.is_pointwise:
+    depth, (n, out_depth, height, width) = window.source[1], window.result
+    if window.is_product:
         halves = depth % COLUMNS == out_depth % (2 * COLUMNS) == 0 and depth <= DEEPEST
         is_large = n * height * width >= HALVED[0] and min(depth, out_depth) >= HALVED[1]
         return Kind.STRASSEN if halves and is_large else None
@@ -61,6 +71,11 @@ def form_of(kind: Kind, form: str) -> str:
     if kind == Kind.WINOGRAD:
         return "winograd"
     return f"strassen {form}" if kind == Kind.STRASSEN else form
+
+
+def plain_form(form: str) -> str:
+    """How the same weight is packed for a product that is done as it stands."""
+    return form.removeprefix("strassen ")
 
 
 Image: TypeAlias = tuple[int, int, int, int]
@@ -128,8 +143,8 @@ class NativeStep:
 def placed(steps: list[NativeStep], results: list[Buffer]) -> tuple[dict[Buffer, int], int]:
     """Where each buffer lies in the arena, and how long the arena is.
 
-    Scratch lies in front; a place is used again when nobody reads what lay there. What a widened
-    product reads is still read while the filter behind it writes.
+    Scratch lies in front; a place is used again when nobody reads what lay there. What a step
+    reads is still read while those that are done with it write.
     """
     front = max((step.scratch for step in steps), default=0)
     born: dict[Buffer, int] = {}
@@ -138,7 +153,7 @@ def placed(steps: list[NativeStep], results: list[Buffer]) -> tuple[dict[Buffer,
         for buffer in step.buffers:
             if buffer.operand is None:
                 born.setdefault(buffer, index)
-                last = index + (step.kind == Kind.WIDENED)
+                last = index + step.kind.taken_along
                 dies[buffer] = len(steps) if buffer in results else last
     places: dict[Buffer, int] = {}
     end = front
@@ -167,8 +182,7 @@ def _gap(held: list[tuple[int, int]], size: int, front: int) -> int:
 def entry_of(step: NativeStep, places: dict[Buffer, int]) -> dict[str, Any]:
     """A step as the module has it."""
     batch, height, width, depth = step.source.image
-    is_product = step.kind in {Kind.CONVOLUTION, Kind.WIDENED}
-    is_row_wise = is_product and (step.kernel, step.strides) != ((1, 1), (1, 1))
+    is_row_wise = step.kind in ROW_WISE and (step.kernel, step.strides) != ((1, 1), (1, 1))
     return {
         "kind": int(step.kind),
         "batch": batch,

@@ -142,34 +142,75 @@ struct Widening {
   int64_t units(const Step &filter) const { return filter.batch * panels * by_lines; }
 };
 
-static void widened(const Step *steps, int64_t unit, int team) {
-  const Step &p = steps[0], &f = steps[1];
-  Widening cut(p, f, team);
-  int64_t panel = unit % cut.panels, part = unit / cut.panels % cut.by_lines, image = unit / cut.panels / cut.by_lines;
-  int64_t column = panel * COLUMNS, channels = least(COLUMNS, f.depth - column), line = f.width * channels;
-  int64_t at_a_time = most(1, NEAREST / (line * f.stride));
-  float *lines = own_memory((at_a_time * f.stride + f.kernel_height) * line);
-  Left left = {p.input, p.table, p.depth, p.kernel_height, p.kernel_width * p.depth, p.width * p.depth};
-  Filter filter(f, column, channels, channels);
-  Share share(f.out_height, part, cut.by_lines);
-  int64_t begin = most(0, share.first * f.stride - f.pad_top), end = begin;  // the lines in memory
-  for (int64_t y = share.first; y < share.last; y += at_a_time) {
-    int64_t last = least(share.last, y + at_a_time);
-    int64_t keep = most(begin, least(end, y * f.stride - f.pad_top));
-    int64_t wanted = least(f.height, (last - 1) * f.stride - f.pad_top + f.kernel_height);
+static bool is_by_lines(const Step *steps, int team) { return Widening(steps[0], steps[1], team).by_lines == team; }
+
+// One panel of an image, from a line of the filter's result on: what of the product is in memory.
+struct Panel {
+  const Step &product_, &filter_;
+  int64_t image, column, channels, line, begin, end;
+  float *lines;
+  Panel(const Step *steps, int64_t image, int64_t panel, int64_t first, float *memory)
+      : product_(steps[0]), filter_(steps[1]), image(image), column(panel * COLUMNS),
+        channels(least(COLUMNS, filter_.depth - column)), line(filter_.width * channels),
+        begin(most(0, first * filter_.stride - filter_.pad_top)), end(begin), lines(memory) {}
+
+  static int64_t room(const Step &filter, int64_t at_a_time) {
+    return (at_a_time * filter.stride + filter.kernel_height) * filter.width * COLUMNS;
+  }
+
+  // Lines of the filter's result, which follow those before.
+  void compute(Share rows, float *out) {
+    const Step &f = filter_;
+    int64_t keep = most(begin, least(end, rows.first * f.stride - f.pad_top));
+    int64_t wanted = least(f.height, (rows.last - 1) * f.stride - f.pad_top + f.kernel_height);
     memmove(lines, lines + (keep - begin) * line, (end - keep) * line * sizeof(float));
     begin = keep;
-    if (wanted > end) {
-      int64_t first_row = (image * f.height + end) * f.width, last_row = (image * f.height + wanted) * f.width;
-      float *to = lines + (end - begin) * line - first_row * channels - column;
-      Result result = {to, channels, f.depth, {p.bias, 0}, {}, p.activation, p.low, p.high};
-      product(left, p.weight, result, Share(first_row, last_row), Share(panel, panel + 1));
-      end = wanted;
-    }
-    for (int64_t i = y; i < last; i++) {
-      const float *from = lines + (i * f.stride - f.pad_top - begin) * line;
-      float *out = f.output + (image * f.out_height + i) * f.out_width * f.depth + column;
-      filtered(filter, {rows_inside(f, i), from, out});
-    }
+    if (wanted > end) widen(wanted);
+    Filter filter(f, column, channels, channels);
+    for (int64_t y = rows.first; y < rows.last; y++, out += f.out_width * f.depth)
+      filtered(filter, {rows_inside(f, y), lines + (y * f.stride - f.pad_top - begin) * line, out + column});
+  }
+
+  void widen(int64_t wanted) {
+    const Step &p = product_, &f = filter_;
+    Left left = {p.input, p.table, p.depth, p.kernel_height, p.kernel_width * p.depth, p.width * p.depth};
+    Share rows((image * f.height + end) * f.width, (image * f.height + wanted) * f.width);
+    float *to = lines + (end - begin) * line - rows.first * channels - column;
+    Result result = {to, channels, f.depth, {p.bias, 0}, {}, p.activation, p.low, p.high};
+    product(left, p.weight, result, rows, Share(column / COLUMNS, column / COLUMNS + 1));
+    end = wanted;
+  }
+};
+
+static void widened(const Step *steps, int64_t unit, int team) {
+  const Step &f = steps[1];
+  Widening cut(steps[0], f, team);
+  int64_t part = unit / cut.panels % cut.by_lines, image = unit / cut.panels / cut.by_lines;
+  int64_t at_a_time = most(1, NEAREST / (f.width * COLUMNS * f.stride));
+  Share share(f.out_height, part, cut.by_lines);
+  Panel panel(steps, image, unit % cut.panels, share.first, own_memory(Panel::room(f, at_a_time)));
+  for (int64_t y = share.first; y < share.last; y += at_a_time)
+    panel.compute(Share(y, least(share.last, y + at_a_time)), f.output + (image * f.out_height + y) * f.out_width * f.depth);
+}
+
+// Where parts of lines are cut, the product behind the filter is done with both, of a few lines at a time.
+static void narrowed(const Step *steps, int64_t unit, int team) {
+  const Step &f = steps[1], &n = steps[2];
+  Widening cut(steps[0], f, team);
+  int64_t wide = f.out_width * f.depth, nearby = NEAR / (wide + f.stride * f.width * f.depth);
+  int64_t at_a_time = most(1, least(nearby, NEAREST / (f.width * COLUMNS * f.stride)));
+  int64_t room = Panel::room(f, at_a_time), image = unit / cut.by_lines;
+  Share share(f.out_height, unit % cut.by_lines, cut.by_lines);
+  float *filtered = own_memory(at_a_time * wide + cut.panels * room), *memory = filtered + at_a_time * wide;
+  std::vector<Panel> panels;
+  for (int64_t panel = 0; panel < cut.panels; panel++)
+    panels.emplace_back(steps, image, panel, share.first, memory + panel * room);
+  for (int64_t y = share.first; y < share.last; y += at_a_time) {
+    Share lines(y, least(share.last, y + at_a_time));
+    for (Panel &panel : panels) panel.compute(lines, filtered);
+    int64_t first = image * f.out_height + lines.first, last = image * f.out_height + lines.last;
+    Left left = {filtered - first * wide, nullptr, n.depth, 1, n.depth, 0};
+    Result result = {n.output, n.out_depth, n.out_depth, {n.bias, 0}, {n.residual, n.out_depth}, n.activation, n.low, n.high};
+    product(left, n.weight, result, Share(first * f.out_width, last * f.out_width), Share(0, parts(n.out_depth, COLUMNS)));
   }
 }

@@ -7,10 +7,16 @@
 #include "strassen.h"
 #include "winograd.h"
 
-enum Kind { CONVOLUTION, WINOGRAD, DEPTHWISE, MAX_POOL, AVERAGE, LAYER_NORM, BORDER, BORDER_FIRST, SUM, WIDENED, STRASSEN };
+enum Kind { CONVOLUTION, WINOGRAD, DEPTHWISE, MAX_POOL, AVERAGE, LAYER_NORM, BORDER, BORDER_FIRST, SUM, WIDENED, STRASSEN, NARROWED };
+
+// Whether a step is done with one of the two before it.
+static bool is_done(const Step *steps, int64_t index, int team) {
+  if (index > 0 && (steps[index - 1].kind == WIDENED || steps[index - 1].kind == NARROWED)) return true;
+  return index > 1 && steps[index - 2].kind == NARROWED && is_by_lines(steps + index - 2, team);
+}
 
 static int64_t phases(const Step *steps, int64_t index, int team) {
-  if (index > 0 && steps[index - 1].kind == WIDENED) return 0;  // done with the step before
+  if (is_done(steps, index, team)) return 0;
   const Step &s = steps[index];
   if (s.kind == STRASSEN) return strassen_phases(s, team);
   return s.kind == WINOGRAD ? winograd_phases(s, team) : 1;
@@ -33,7 +39,8 @@ static int64_t units(const Step &s, int64_t phase, int team) {
     return cut.by_rows * cut.by_panels;
   }
   if (s.kind == STRASSEN) return strassen_units(s, phase, team);
-  if (s.kind == WIDENED) return Widening(s, (&s)[1], team).units((&s)[1]);
+  if (s.kind == NARROWED && is_by_lines(&s, team)) return s.batch * team;
+  if (s.kind == WIDENED || s.kind == NARROWED) return Widening(s, (&s)[1], team).units((&s)[1]);
   return team == 1 ? 1 : least(pieces(s), 4 * team);
 }
 
@@ -49,6 +56,7 @@ static void perform(const Step &s, int64_t phase, int64_t unit, int64_t of, int 
     case BORDER: return border(s, share, false);
     case BORDER_FIRST: return border(s, share, true);
     case WIDENED: return widened(&s, unit, team);
+    case NARROWED: return is_by_lines(&s, team) ? narrowed(&s, unit, team) : widened(&s, unit, team);
     case STRASSEN: return strassen(s, phase, unit, team);
     default: return sum(s, share);
   }

@@ -16,13 +16,18 @@ struct Quarters {
         depth(s.depth / 2), width(s.out_depth / 2), apart(depth + COLUMNS) {}
   int64_t sums() const { return 4 * upper * apart; }
   int64_t held() const { return upper * COLUMNS; }
+  // The operand from one of these rows and one of its columns on.
+  Left left(const Step &s, int64_t row, int64_t column) const {
+    if (s.table) return {s.input + column, s.table + first + row, 0, 1, depth, 0};
+    return {s.input + (first + row) * s.depth + column, nullptr, s.depth, 1, depth, 0};
+  }
 };
 
 static void strassen_sums(const Step &s, const Quarters &q, Share rows, float *sums) {
   const int64_t next = q.upper * q.apart;
+  const Left left = q.left(s, 0, 0);
   for (int64_t row = rows.first; row < rows.last; row++) {
-    const float *above = s.input + (q.first + row) * s.depth;
-    const float *below = row < q.lower ? above + q.upper * s.depth : ZEROS;
+    const float *above = left.row(row), *below = row < q.lower ? left.row(q.upper + row) : ZEROS;
     float *to = sums + row * q.apart;
     for (int64_t k = 0; k < q.depth; k += LANES) {
       Vector a11 = load(above + k), a12 = load(above + q.depth + k), a21 = load(below + k), a22 = load(below + q.depth + k);
@@ -35,8 +40,10 @@ static void strassen_sums(const Step &s, const Quarters &q, Share rows, float *s
   }
 }
 
-static inline Vector finished(const Step &s, Vector x) {
-  return s.activation == GELU ? gelu(x) : smaller(all(s.high), larger(all(s.low), x));
+static void smooth_panel(float *at, int64_t stride, int64_t rows) {
+  constexpr int V = COLUMNS / LANES;
+  for (int64_t row = 0; row + 2 <= rows; row += 2) smooth<2, V>(at + row * stride, stride);
+  if (rows % 2) smooth<1, V>(at + (rows - 1) * stride, stride);
 }
 
 // One panel of both halves of the result. Sums of products wait in memory of the thread.
@@ -45,35 +52,36 @@ static void strassen_panel(const Step &s, const Quarters &q, const float *sums, 
   float *u = memory, *v = u + q.held(), *w = v + q.held(), *change = w + q.held();
   for (int i = 0; i < COLUMNS; i++) change[i] = s.bias[q.width + column + i] - s.bias[column + i];
   const float *weights = s.weight + panel * 7 * size;
-  auto add = [&](const float *left, int64_t stride, Addend start, Addend more, float *to) {
+  auto add = [&](const Left &left, Addend start, Addend more, float *to) {
     Result result = {to, COLUMNS, COLUMNS, start, more, CLIP, -INFINITE, INFINITE};
-    product({left, nullptr, stride, 1, q.depth, 0}, weights, result, Share(0, q.upper), Share(0, 1));
+    product(left, weights, result, Share(0, q.upper), Share(0, 1));
     weights += size;
   };
-  auto finish = [&](const float *left, int64_t stride, const float *start, int64_t place, int64_t rows) {
+  auto finish = [&](const Left &left, const float *start, int64_t place, int64_t rows) {
     Addend residual = {s.residual ? s.residual + place : nullptr, s.out_depth};
     Result result = {s.output + place, s.out_depth, COLUMNS, {start, COLUMNS}, residual, s.activation, s.low, s.high};
-    product({left, nullptr, stride, 1, q.depth, 0}, weights, result, Share(0, rows), Share(0, 1));
+    product(left, weights, result, Share(0, rows), Share(0, 1));
     weights += size;
   };
-  const float *a11 = s.input + q.first * s.depth, *a12 = a11 + q.depth, *a22 = a12 + q.upper * s.depth;
+  auto sum = [&](int64_t index) { return Left{sums + index * next, nullptr, q.apart, 1, q.depth, 0}; };
   const int64_t c11 = q.first * s.out_depth + column, c12 = c11 + q.width;
   const int64_t c21 = c11 + q.upper * s.out_depth, c22 = c21 + q.width;
-  add(a11, s.depth, {s.bias + column, 0}, {}, u);
-  finish(a12, s.depth, u, c11, q.upper);
-  add(sums + next, q.apart, {u, COLUMNS}, {}, u);
-  add(sums, q.apart, {u, COLUMNS}, {change, 0}, v);
-  finish(sums + 3 * next, q.apart, v, c12, q.upper);
-  add(sums + 2 * next, q.apart, {ZEROS, 0}, {}, w);
+  add(q.left(s, 0, 0), {s.bias + column, 0}, {}, u);
+  finish(q.left(s, 0, q.depth), u, c11, q.upper);
+  add(sum(1), {u, COLUMNS}, {}, u);
+  add(sum(0), {u, COLUMNS}, {change, 0}, v);
+  finish(sum(3), v, c12, q.upper);
+  add(sum(2), {ZEROS, 0}, {}, w);
   for (int64_t row = 0; row < q.lower; row++)
     for (int64_t i = row * COLUMNS; i < (row + 1) * COLUMNS; i += LANES) {
       int64_t place = c22 + row * s.out_depth + i % COLUMNS;
       Vector x = load(v + i) + load(w + i);
       if (s.residual) x += load(s.residual + place);
-      store(s.output + place, finished(s, x));
+      store(s.output + place, smaller(all(s.high), larger(all(s.low), x)));
       store(u + i, load(u + i) + load(w + i));
     }
-  finish(a22, s.depth, u, c21, q.lower);
+  if (s.activation == GELU) smooth_panel(s.output + c22, s.out_depth, q.lower);
+  finish(q.left(s, q.upper, q.depth), u, c21, q.lower);
 }
 
 // Many rows are shared out in blocks, whose sums stay in the cache of one thread. Of few the sums are made together,

@@ -22,9 +22,14 @@ typedef float Vector __attribute__((vector_size(LANES * 4), aligned(4), may_alia
 static inline Vector load(const float *at) { return *(const Vector *)at; }
 static inline void store(float *at, Vector value) { *(Vector *)at = value; }
 static inline Vector all(float value) { return value - Vector{}; }
-// Of a number and something that is no number, the second operand is kept.
+// Of a number and something that is no number, the second operand is kept. GCC makes two instructions of a choice.
+#ifdef __AVX__
+static inline Vector larger(Vector a, Vector b) { return __builtin_ia32_maxps256(a, b); }
+static inline Vector smaller(Vector a, Vector b) { return __builtin_ia32_minps256(a, b); }
+#else
 static inline Vector larger(Vector a, Vector b) { return a > b ? a : b; }
 static inline Vector smaller(Vector a, Vector b) { return a < b ? a : b; }
+#endif
 // The form that adds into its sum keeps sums where they are; left to choose, GCC moves them and loads factors twice.
 static inline __attribute__((always_inline)) Vector plus_product(Vector sum, Vector a, Vector b) {
 #ifdef __FMA__
