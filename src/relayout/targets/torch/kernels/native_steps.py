@@ -134,7 +134,7 @@ class NativeStep:
         if self.kind != Kind.WINOGRAD:
             return 0
         tiles = min(MOST_TILES, n * -(-height // 4) * -(-width // 4))
-        return 36 * tiles * (depth + COLUMNS)
+        return 36 * (-(-tiles * (depth + COLUMNS) // COLUMNS) | 1) * COLUMNS
 
     def with_sum(self, other: Buffer, result: Buffer, activation: Activation) -> NativeStep:
         return replace(self, residual=other, result=result, activation=activation)

@@ -4,15 +4,14 @@
 
 constexpr int OUT = 4, IN = 6;
 
-static inline void into(Vector *d, int64_t step) {
-  Vector d0 = d[0], d1 = d[step], d2 = d[2 * step], d3 = d[3 * step], d4 = d[4 * step], d5 = d[5 * step];
-  Vector even = d4 - 4.0f * d2, odd = d3 - 4.0f * d1, far = d4 - d2, near = 2.0f * (d3 - d1);
-  d[0] = 4.0f * d0 - 5.0f * d2 + d4;
-  d[step] = even + odd;
-  d[2 * step] = even - odd;
-  d[3 * step] = far + near;
-  d[4 * step] = far - near;
-  d[5 * step] = 4.0f * d1 - 5.0f * d3 + d5;
+static inline __attribute__((always_inline)) void into(const Vector (&d)[IN], Vector (&to)[IN]) {
+  Vector even = d[4] - 4.0f * d[2], odd = d[3] - 4.0f * d[1], far = d[4] - d[2], near = 2.0f * (d[3] - d[1]);
+  to[0] = 4.0f * d[0] - 5.0f * d[2] + d[4];
+  to[1] = even + odd;
+  to[2] = even - odd;
+  to[3] = far + near;
+  to[4] = far - near;
+  to[5] = 4.0f * d[1] - 5.0f * d[3] + d[5];
 }
 
 static inline void out_of(const Vector *m, int64_t step, Vector *y, int64_t y_step) {
@@ -31,12 +30,13 @@ struct Grid {
 };
 
 // Tiles as the products read them: 36 matrices with a row per tile. Rows lie a little apart, for reads from rows
-// that begin at the same place of their pages get in each other's way.
+// that begin at the same place of their pages get in each other's way; so do matrices, for a tile writes to them all.
 struct Transformed {
   float *data;
   int64_t row, matrix;
-  Transformed(float *data, int64_t depth, int64_t tiles) : data(data), row(depth + COLUMNS), matrix(tiles * row) {}
-  static int64_t size(const Step &s, int64_t tiles) { return IN * IN * tiles * (s.depth + COLUMNS); }
+  Transformed(float *data, int64_t depth, int64_t tiles)
+      : data(data), row(depth + COLUMNS), matrix((parts(tiles * row, COLUMNS) | 1) * COLUMNS) {}
+  int64_t size() const { return IN * IN * matrix; }
 };
 
 static void transform_in(const Step &s, const Grid &grid, int64_t tile, float *to, int64_t apart) {
@@ -49,13 +49,22 @@ static void transform_in(const Step &s, const Grid &grid, int64_t tile, float *t
     from[i] = inside ? s.input + ((image * s.height + y) * s.width + x) * s.depth : ZEROS;
   }
   for (int64_t c = 0; c < s.depth; c += LANES) {
-    Vector d[IN * IN];
-    for (int i = 0; i < IN * IN; i++) d[i] = load(from[i] + c);
+    Vector half[IN][IN], line[IN], done[IN];  // by columns, then by rows
 #pragma GCC unroll 6
-    for (int x = 0; x < IN; x++) into(d + x, IN);
+    for (int x = 0; x < IN; x++) {
 #pragma GCC unroll 6
-    for (int y = 0; y < IN; y++) into(d + y * IN, 1);
-    for (int i = 0; i < IN * IN; i++) store(to + i * apart + c, d[i]);
+      for (int y = 0; y < IN; y++) line[y] = load(from[y * IN + x] + c);
+      into(line, half[x]);
+    }
+    float *at = to + c;
+#pragma GCC unroll 6
+    for (int y = 0; y < IN; y++) {
+#pragma GCC unroll 6
+      for (int x = 0; x < IN; x++) line[x] = half[x][y];
+      into(line, done);
+#pragma GCC unroll 6
+      for (int x = 0; x < IN; x++, at += apart) store(at, done[x]);
+    }
   }
 }
 
@@ -133,7 +142,7 @@ static void winograd(const Step &s, int64_t phase, int64_t unit, int team) {
   const Grid &grid = blocks.grid;
   if (!blocks.is_by_panels) {
     Share tiles(grid.count, unit, blocks.count);
-    int64_t count = tiles.last - tiles.first, size = Transformed::size(s, count);
+    int64_t count = tiles.last - tiles.first, size = Transformed(nullptr, s.depth, count).size();
     float *memory = own_memory(size + IN * IN * count * COLUMNS);
     Transformed in(memory, s.depth, count);
     transform_in(s, grid, tiles, in, tiles.first);
