@@ -188,6 +188,67 @@ def test_a_convolution_of_single_elements(batch: str, bias: str, objective: Obje
 
 
 @by_each_objective
+@pytest.mark.parametrize("bias", ["", ", bias"])
+@pytest.mark.parametrize(
+    ("stored", "there", "back"),
+    [
+        ("2,5,3,7", "0,2,1,3", "0,2,1,3"),
+        ("N,5,3,7", "0,2,1,3", "0,2,1,3"),
+        ("5,N,3,7", "1,2,0,3", "2,0,1,3"),
+        ("2,5,3,W", "0,2,1,3", "0,2,1,3"),
+        ("N,5,3,7,4", "0,2,1,3,4", "0,2,1,3,4"),
+        ("N,5,7,3,4", "0,3,1,2,4", "0,2,3,1,4"),
+    ],
+)
+def test_what_is_stored_before_the_channels_is_the_batch(
+    stored: str, there: str, back: str, bias: str, objective: Objective
+) -> None:
+    units = ",1" * (stored.count(",") - 1)
+    given = stored.replace(",3,", ",6,")
+    model = assert_layouts(
+        f"""g (float[{stored}] x) => (float[{given}] y)
+            <float[6,3{units}] w = {{{WINDOWS}}}, float[6] bias = {{1,2,3,4,5,6}}> {{
+            t = Transpose<perm=[{there}]>(x)
+            c = Conv(t, w{bias})
+            y = Transpose<perm=[{back}]>(c)
+        }}""",
+        transposes=0,
+        objective=objective,
+    )
+    assert operators(model) == ["Reshape", "Conv", "Reshape"]
+
+
+@by_each_objective
+def test_a_batch_may_change_places_with_other_axes(objective: Objective) -> None:
+    """Windows of one element do the same along all axes but that of the channels."""
+    model = assert_layouts(
+        f"""g (float[7,3,N,W] x) => (float[7,6,N,W] y) <float[6,3,1,1] w = {{{WINDOWS}}}> {{
+            t = Transpose<perm=[2,1,3,0]>(x)
+            c = Conv(t, w)
+            y = Transpose<perm=[3,1,0,2]>(c)
+        }}""",
+        transposes=0,
+        objective=objective,
+    )
+    assert operators(model) == ["Conv"]
+
+
+@by_each_objective
+def test_lengths_that_no_reshape_can_be_told(objective: Objective) -> None:
+    """Were one of them 0, nothing could be said about the other; a product needs no Reshape."""
+    model = assert_layouts(
+        f"""g (float[N,5,3,W] x) => (float[N,5,6,W] y) <float[6,3,1,1] w = {{{WINDOWS}}}> {{
+            t = Transpose<perm=[0,2,1,3]>(x)
+            c = Conv(t, w)
+            y = Transpose<perm=[0,2,1,3]>(c)
+        }}""",
+        transposes=0,
+        objective=objective,
+    )
+    assert operators(model) == ["MatMul"]
+
+
+@by_each_objective
 @pytest.mark.parametrize(
     ("shape", "there", "back", "operator"),
     [

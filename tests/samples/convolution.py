@@ -49,12 +49,15 @@ def _convs(version: int) -> list[Sample]:
 
 
 def _pointwise(version: int) -> list[Sample]:
-    """Windows of one element, which are products: how many orders do that, or keep the place."""
+    """Windows of one element: how many orders have a batch before the channels, or keep the place.
+
+    With the channels last they are products.
+    """
     cases: list[tuple[tuple[int, ...], int, dict[str, Any]]] = [
         ((2, 4, 5), 3, {}),
-        ((2, 4, 7, 8), 13, {"kernel_shape": [1, 1], "pads": [0, 0, 0, 0], "strides": [1, 1]}),
-        ((2, 4, 7, 8), 13, {"auto_pad": "SAME_UPPER", "dilations": [2, 3]}),
-        ((2, 3, 4, 5, 6), 3, {"auto_pad": "VALID"}),
+        ((2, 4, 7, 8), 17, {"kernel_shape": [1, 1], "pads": [0, 0, 0, 0], "strides": [1, 1]}),
+        ((2, 4, 7, 8), 17, {"auto_pad": "SAME_UPPER", "dilations": [2, 3]}),
+        ((2, 3, 4, 5, 6), 5, {"auto_pad": "VALID"}),
         ((2, 4, 7, 8), 1, {"strides": [2, 1]}),
         ((2, 4, 7, 8), 1, {"pads": [0, 0, 1, 0]}),
     ]
@@ -64,7 +67,16 @@ def _pointwise(version: int) -> list[Sample]:
         for operands in ([small(*shape), weight], [small(*shape), weight, small(6)]):
             sample = _sample("Conv", version, [*operands], (1,), **named)
             found.append(replace(sample, admits=admits))
-    return found
+    return [*found, *(replace(sample, admits=11) for sample in _never_products(version))]
+
+
+def _never_products(version: int) -> list[Sample]:
+    """Windows of one element with groups, or with a weight that the run tells."""
+    x, bias = small(2, 4, 7, 8), small(6)
+    return [
+        _sample("Conv", version, [x, small(6, 2, 1, 1), bias], (1,), group=2),
+        _sample("Conv", version, [x, small(6, 4, 1, 1), bias], ()),
+    ]
 
 
 def _transposed(version: int) -> list[Sample]:
@@ -88,6 +100,9 @@ def _integer(version: int) -> list[Sample]:
     return [
         _sample("ConvInteger", version, [x, w], (1,), pads=[0, 1, 2, 0]),
         _sample("ConvInteger", version, [x, w, zero, zero], (1, 2, 3), strides=[2, 1]),
+        replace(
+            _sample("ConvInteger", version, [x, w[..., :1, :1], zero, zero], (1, 2, 3)), admits=11
+        ),
     ]
 
 
@@ -114,6 +129,15 @@ def _quantised(version: int) -> list[Sample]:
             (1, 2, 3, 4, 5, 6, 7, 8),
             strides=[2, 1],
             kernel_shape=[3, 2],
+        ),
+        replace(
+            _sample(
+                "QLinearConv",
+                version,
+                [x, scale, zero, w[..., :1, :1], per_channel, zeros, *result, bias],
+                (1, 2, 3, 4, 5, 6, 7, 8),
+            ),
+            admits=11,
         ),
     ]
 

@@ -15,7 +15,7 @@ from relayout.graph.foreign import COMPUTES_ONLY
 from relayout.graph.names import Names
 from relayout.graph.read import constant_of, is_standard
 from relayout.graph.region import KERNEL_DOMAIN, Region, bodies_of
-from relayout.graph.restate import Restatement, inferred_shape
+from relayout.graph.restate import Restatement
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Array, AttributeValue, Transport
 
@@ -203,10 +203,7 @@ class Editor:
             metadata_props={**node.metadata_props, **_origin([node])},
         )
         _graph_of(node).insert_before(node, replacement)
-        for index, positions in changes.result_gathers.items():
-            results[index].shape = inferred_shape(results[index], self.region.version)
-            results[index] = self.gathered(results[index], positions, before=node)
-        return results
+        return restatement.results_read(results)
 
     # existing nodes
 

@@ -11,8 +11,8 @@ import numpy as np
 import onnx_ir as ir
 
 from relayout.graph.infer_node import inferred_types
-from relayout.graph.read import constant_of
-from relayout.layout.blocks import Length
+from relayout.graph.read import constant_of, lengths_of
+from relayout.layout.blocks import Length, Reshaping, length_of, sizes_of
 from relayout.layout.transport import AttributeValue, Changes, Step, Transport
 
 if TYPE_CHECKING:
@@ -49,6 +49,21 @@ class Restatement:
         """The results of one node that is yet to be written."""
         return [self._result(index, value) for index, value in enumerate(self.node.outputs)]
 
+    def results_read(self, results: Sequence[ir.Value]) -> list[ir.Value]:
+        """The results of the node that was written, as those are read who read the given ones."""
+        return [self._result_read(index, value) for index, value in enumerate(results)]
+
+    def _result_read(self, index: int, value: ir.Value) -> ir.Value:
+        changes = self.changes
+        if index not in changes.result_gathers and index not in changes.result_reshapes:
+            return value
+        value.shape = inferred_shape(value, self.editor.region.version)
+        if index in changes.result_gathers:
+            positions = changes.result_gathers[index]
+            return self.editor.gathered(value, positions, before=self.node)
+        _, shape = self._name_and_shape(index, self.node.outputs[index])
+        return self._reshaped(value, changes.result_reshapes[index], shape)
+
     def result_of_steps(self, operands: Sequence[ir.Value | None]) -> ir.Value:
         """The only result of the node, from the steps that stand for it."""
         (given,) = self.node.outputs
@@ -69,6 +84,8 @@ class Restatement:
             return self.editor.gathered(value, changes.gathers[index], before=self.node)
         if index in changes.unsqueezes:
             return self.editor.unsqueezed(value, changes.unsqueezes[index], before=self.node)
+        if index in changes.reshapes:
+            return self._reshaped(value, changes.reshapes[index])
         if index in changes.lookups:
             return self._looked_up(value, changes.lookups[index])
         return value
@@ -80,7 +97,7 @@ class Restatement:
         return ir.Value(
             name=self.editor.names.fresh(hint),
             type=given.type,
-            shape=None if index in self.changes.result_gathers else shape,
+            shape=shape,
         )
 
     def _name_and_shape(self, index: int, given: ir.Value) -> tuple[str, ir.Shape | None]:
@@ -92,6 +109,21 @@ class Restatement:
             # onnx infers too many axes for a Squeeze whose axes are not in order.
             return name, None
         return name, ir.Shape(order.reorder(tuple(shape)))
+
+    def _reshaped(
+        self, value: ir.Value, target: Sequence[int], shape: ir.Shape | None = None
+    ) -> ir.Value:
+        hint = f"{value.name}_reshaped"
+        entries = np.asarray(target, np.int64)
+        return self.editor.add(
+            "Reshape",
+            [value, self.editor.constant(entries, hint=f"{hint}_shape", before=self.node)],
+            before=self.node,
+            hint=hint,
+            like=value,
+            shape=shape or _shape_at(value.shape, target),
+            origin=[self.node],
+        )
 
     def _looked_up(self, value: ir.Value, table: Sequence[int]) -> ir.Value:
         """The entries of the table, in the type of `value`, at the places `value` names."""
@@ -171,6 +203,14 @@ class Restatement:
         if step is not None:
             step.doc_string = self.node.doc_string
             step.metadata_props.update({**self.node.metadata_props, **step.metadata_props})
+
+
+def _shape_at(shape: ir.Shape | None, target: Sequence[int]) -> ir.Shape | None:
+    """The shape that a target gives to a value."""
+    if shape is None:
+        return None
+    sizes = Reshaping.to_target(sizes_of(lengths_of(shape), "source"), target).result
+    return ir.Shape([length_of(size) for size in sizes])
 
 
 def inferred_shape(result: ir.Value, version: int) -> ir.Shape | None:

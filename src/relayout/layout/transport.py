@@ -40,6 +40,8 @@ class Changes:
     """Operands replaced by a new constant: axes, pads, scales and other parameters."""
     unsqueezes: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     """Operands that get axes of length 1, at these positions, after their permutation."""
+    reshapes: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    """Operands that get another shape, as Reshape is told one, after their permutation."""
     gathers: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     """Operands computed at run time whose entries (along axis 0) are read at these positions."""
     lookups: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
@@ -48,6 +50,8 @@ class Changes:
     """Operands that are a shape put together at run time from lengths of operand 0."""
     result_gathers: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     """Results to be read at these positions (along axis 0) to give what the node gave before."""
+    result_reshapes: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    """Results that get another shape to have the axes of what the node gave before."""
     op_type: str | None = None
     """The operator that states the same in this order, where it is another."""
     domain: str | None = None
@@ -71,10 +75,12 @@ class Changes:
             {**self.attributes, **other.attributes},
             {**self.constants, **other.constants},
             {**self.unsqueezes, **other.unsqueezes},
+            {**self.reshapes, **other.reshapes},
             {**self.gathers, **other.gathers},
             {**self.lookups, **other.lookups},
             {**self.lengths, **other.lengths},
             {**self.result_gathers, **other.result_gathers},
+            {**self.result_reshapes, **other.result_reshapes},
             other.op_type or self.op_type,
             self.domain if other.domain is None else other.domain,
             other.operand_order or self.operand_order,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from relayout.layout.transport import Changes, Refusal, Transport
-from relayout.ops.pointwise import convolution_as_product
+from relayout.ops.pointwise import convolution_as_product, fixed_axes, folded
 from relayout.ops.rule import OpRule, TransportRule, barrier
 
 if TYPE_CHECKING:
@@ -40,9 +40,7 @@ def with_weight(weight: int) -> TransportRule:
 
     def convolution(view: NodeView, order: Permutation) -> Transport | Refusal:
         if not order.fixes(0, 1):
-            return Refusal(
-                f"{view.op_type} takes its batch from axis 0 and its channels from axis 1"
-            )
+            return fixed_axes(view)
         changes = spatial_changes(view, order)
         if isinstance(changes, Refusal):
             return changes
@@ -53,16 +51,29 @@ def with_weight(weight: int) -> TransportRule:
     return convolution
 
 
+def or_folded(weight: int) -> TransportRule:
+    """A window of one element also runs where other axes are, or become, its batch."""
+    whole = with_weight(weight)
+
+    def convolution(view: NodeView, order: Permutation) -> Transport | Refusal:
+        return whole(view, order) if order.fixes(0, 1) else folded(view, order, weight)
+
+    return convolution
+
+
 def conv(view: NodeView, order: Permutation) -> Transport | Refusal:
     """A window of one element also runs in orders in which it is a product of matrices."""
-    whole = with_weight(1) if order.fixes(0, 1) else convolution_as_product
-    return whole(view, order)
+    answer = or_folded(1)(view, order)
+    if order.fixes(0, 1) or isinstance(answer, Transport):
+        return answer
+    return convolution_as_product(view, order)
 
 
 RULES: tuple[OpRule, ...] = (
     OpRule(("Conv",), conv),
-    OpRule(("ConvTranspose", "ConvInteger"), with_weight(1)),
-    OpRule(("QLinearConv",), with_weight(3)),
+    OpRule(("ConvTranspose",), with_weight(1)),
+    OpRule(("ConvInteger",), or_folded(1)),
+    OpRule(("QLinearConv",), or_folded(3)),
     barrier("DeformConv", reason="DeformConv interleaves the coordinates of its offsets in axis 1"),
     barrier(
         "CausalConvWithState",

@@ -1,4 +1,7 @@
-"""A convolution with windows of one element is a product of matrices, and the reverse."""
+"""Convolutions with windows of one element, whose batch can be any axes.
+
+They are products of matrices, and a product by a constant matrix is such a convolution.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,9 @@ import numpy as np
 import onnx_ir as ir
 
 from relayout.graph.read import constant_of, is_op
+from relayout.layout.blocks import UNIT, Reshaping, product, sizes_of
 from relayout.layout.permutation import Permutation
+from relayout.layout.splitting import Sizes
 from relayout.layout.transport import Changes, Refusal, Step, Transport
 from relayout.ops.rule import lead_only
 
@@ -18,11 +23,57 @@ if TYPE_CHECKING:
 CONVOLVED_RANKS = range(4, 6)
 """Of fewer axes a product reads channels in place 1 itself, of more no runtime convolves."""
 
+REAL = frozenset((ir.DataType.FLOAT, ir.DataType.DOUBLE))
+"""The types that every runtime multiplies matrices of."""
+
+RESHAPE_BY_OPERAND = 5
+"""The opset version from which Reshape takes its target as an operand."""
+
+
+def folded(view: NodeView, order: Permutation, weight: int) -> Transport | Refusal:
+    """A convolution takes all axes that are stored before its channels as its batch.
+
+    Axes of length 1 behind the channels keep the others in place: [N,H,C,W] is [N*H,C,1,W], so that
+    the node and its weight, which has a length of 1 along each of them, stay as they are.
+    """
+    channels = order.position(1)
+    if not _is_pointwise(view, weight):
+        return fixed_axes(view)
+    if channels == 1:
+        return lead_only(view, order)
+    if channels == 0 or channels == order.rank - 1 or view.version < RESHAPE_BY_OPERAND:
+        return Refusal(f"{view.op_type} needs an axis before its channels and one behind")
+    lengths, windows = view.shape(0), view.shape(weight)
+    if lengths is None or windows is None or 0 in lengths:
+        return fixed_axes(view)
+    stored = order.reorder(sizes_of(lengths, "source"))
+    given = (*stored[:channels], sizes_of(windows, "weight")[0], *stored[channels + 1 :])
+    into = _target(stored, _batched(stored, channels))
+    back = _target(_batched(given, channels), given)
+    if into is None or back is None:
+        return Refusal(f"{view.op_type} has several lengths that only the run will tell")
+    return lead_only(view, order, Changes(reshapes={0: into}, result_reshapes={0: back}))
+
+
+def _batched(stored: Sizes, channels: int) -> Sizes:
+    """The lengths with all that is stored before the channels as one axis."""
+    units = (UNIT,) * (channels - 1)
+    return (product(stored[:channels]), stored[channels], *units, *stored[channels + 1 :])
+
+
+def _target(source: Sizes, result: Sizes) -> tuple[int, ...] | None:
+    as_stored = Permutation.identity(len(source))
+    return Reshaping(source, result).target(as_stored, as_stored)
+
+
+def fixed_axes(view: NodeView) -> Refusal:
+    return Refusal(f"{view.op_type} takes its batch from axis 0 and its channels from axis 1")
+
 
 def convolution_as_product(view: NodeView, order: Permutation) -> Transport | Refusal:
     """Conv with its channels stored last, or second to last, is a MatMul by its weight."""
-    if not _is_pointwise(view):
-        return Refusal("Conv takes its batch from axis 0 and its channels from axis 1")
+    if not _is_pointwise(view, 1) or view.integer("group", 1) != 1 or view.dtype(0) not in REAL:
+        return fixed_axes(view)
     from_end = order.rank - order.position(1)
     if from_end > 2:
         return Refusal("Conv takes its channels from axis 1; MatMul would from the last two")
@@ -45,7 +96,7 @@ def _by_quantised_weight(view: NodeView, order: Permutation, from_end: int) -> T
     """A quantised weight is stored with its windows as batch axes, so that its scales follow."""
     producer = view.node.inputs[1].producer() if view.node.inputs[1] is not None else None
     if producer is None or not is_op(producer, "DequantizeLinear") or view.has(2):
-        return Refusal("Conv takes its batch from axis 0 and its channels from axis 1")
+        return fixed_axes(view)
     if constant_of(producer.inputs[0]) is None:
         return Refusal("Conv has a weight that the run computes")
     windows, columns_first = range(2, order.rank), from_end == 1
@@ -58,13 +109,13 @@ def _by_quantised_weight(view: NodeView, order: Permutation, from_end: int) -> T
     return Transport((order, stored), (order,), changes)
 
 
-def _is_pointwise(view: NodeView) -> bool:
-    """Whether a Conv multiplies by one matrix, of one row per result channel, at every place."""
-    weight = view.shape(1) if view.dtype(0) in {ir.DataType.FLOAT, ir.DataType.DOUBLE} else None
-    if weight is None or any(length != 1 for length in weight[2:]):
+def _is_pointwise(view: NodeView, weight: int) -> bool:
+    """Whether a convolution does the same at every place, and only with what is there."""
+    windows = view.shape(weight)
+    if windows is None or any(length != 1 for length in windows[2:]):
         return False
-    moves = (*(view.ints("strides") or ()), view.integer("group", 1))
-    return all(step == 1 for step in moves) and not any(view.ints("pads") or ())
+    steps = view.ints("strides") or ()
+    return all(step == 1 for step in steps) and not any(view.ints("pads") or ())
 
 
 def product_as_convolution(view: NodeView, order: Permutation) -> Transport | Refusal:
