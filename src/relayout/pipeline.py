@@ -26,6 +26,7 @@ from relayout.rewrite.matmul import FoldIntoGemm, FoldIntoMatMul
 from relayout.rewrite.shapes import LearnShape
 from relayout.rewrite.splits import GroupTransposedLegs
 from relayout.rewrite.transposes import ComposeChain, DropIdentity, FoldConstant, ShareEqual
+from relayout.rewrite.units import ReshapeOutsideUnit
 from relayout.rewrite.views import UnitMoveToReshape
 from relayout.rewrite.weights import ReorderWeights
 from relayout.rewrite.worklist import Rewrite, rewrite_model
@@ -202,7 +203,7 @@ def _last_rules(target: Target) -> tuple[Step, ...]:
     """
     found = () if target.weights is not None else (FindBlockMove(),)
     views = (CanonicalChain(), UnitMoveToReshape(), JoinReshapes(shortens=True))
-    last = (GroupTransposedLegs(), BiasBesideProduct(), *views, *found)
+    last = (GroupTransposedLegs(), BiasBesideProduct(), *views, ReshapeOutsideUnit(), *found)
     return (Pass("rewrite what is left", lambda model: rewrite_model(model, last)),)
 
 

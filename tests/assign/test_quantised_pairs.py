@@ -111,12 +111,31 @@ ATTENTION = Network(
     }""",
     {"wq": (8, 8), "wk": (8, 8), "wv": (8, 8), "wo": (8, 8)},
 )
+
+
+def boxes(batch: str) -> Network:
+    """The mean of a distribution for each of the four sides of a box."""
+    return Network(
+        f"""g (float[{batch},32,6] x) => (float[{batch},4,6] y)
+            <int64[4] split = {{0, 4, 8, 6}}, int64[3] merged = {{0, 4, 6}}> {{
+            r = Reshape(x, split)
+            t = Transpose<perm=[0,2,1,3]>(r)
+            p = Softmax<axis=1>(t)
+            c = Conv(p, w)
+            y = Reshape(c, merged)
+        }}""",
+        {"w": (1, 8, 1, 1)},
+    )
+
+
 NETWORKS = {
     "convolutions": CONVOLUTIONS,
     "residual": RESIDUAL,
     "depthwise": DEPTHWISE,
     "head": HEAD,
     "attention": ATTENTION,
+    "boxes": boxes("2"),
+    "boxes of any batch": boxes("N"),
 }
 
 
@@ -125,7 +144,7 @@ class Samples:
 
     def __init__(self, model: onnx.ModelProto) -> None:
         (value,) = model.graph.input
-        shape = [dim.dim_value for dim in value.type.tensor_type.shape.dim]
+        shape = [dim.dim_value or 3 for dim in value.type.tensor_type.shape.dim]
         random = np.random.default_rng(1)
         data = (random.standard_normal(shape).astype(np.float32) for _ in range(3))
         self.batches: Iterator[dict[str, Any]] = ({value.name: array} for array in data)
@@ -249,6 +268,24 @@ def assert_no_more(given: onnx.ModelProto, in_floats: onnx.ModelProto) -> None:
     assert result.after.transposes <= optimised(in_floats).after.transposes
     for one, other in zip(outputs(given), outputs(result.model), strict=True):
         np.testing.assert_array_equal(other, one)
+
+
+@pytest.mark.parametrize("batch", ["2", "N"])
+@FORMS
+def test_a_convolution_takes_what_is_stored_before_its_channels_as_its_batch(
+    batch: str, operators: bool, per_channel: bool, tmp_path: Path
+) -> None:
+    """Its bytes are reshaped, so that it stays beside its quantisers."""
+    model = boxes(batch).model()
+    given = quantised(model, tmp_path, operators=operators, per_channel=per_channel)
+    result = optimised(given)
+    assert result.after.transposes == 0
+    reshapes = [node for node in result.model.graph.node if node.op_type == "Reshape"]
+    makers = {name: node.op_type for node in result.model.graph.node for name in node.output}
+    assert "Conv" not in {makers.get(node.input[0]) for node in reshapes}
+    read = {name for node in reshapes for name in node.output}
+    convs = [node for node in result.model.graph.node if node.op_type == "Conv"]
+    assert read.isdisjoint(node.input[0] for node in convs)
 
 
 @FORMS

@@ -1,0 +1,140 @@
+"""What runtimes compute as one: a product, its activation and the quantisers on both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import onnx_ir as ir
+
+from relayout.graph.edit import Editor
+from relayout.graph.read import constant_of, is_op, shape_of
+from relayout.layout.transport import Transport
+from relayout.ops.quantization import SUMS_OF_PRODUCTS
+from relayout.rewrite.worklist import readers
+
+ACTIVATIONS = ("Clip", "HardSigmoid", "LeakyRelu", "Relu", "Sigmoid", "Tanh")
+"""What runtimes apply to the result of a product within the same kernel."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReshapeOutsideUnit:
+    """A Reshape between a product and its activation or a quantiser goes to their other side.
+
+    Given:  d = DequantizeLinear(q, s, z); r = Reshape(d, t); y = Conv(r, w)
+    Result: b = Reshape(q, t); r = DequantizeLinear(b, s, z); y = Conv(r, w)
+
+    Given:  c = Conv(x, w); r = Reshape(c, t); q = QuantizeLinear(r, s, z)
+    Result: b = QuantizeLinear(c, s, z); q = Reshape(b, t)
+
+    A runtime that computes them as one, in bytes where they are quantised, finds them then. Each
+    time one of them comes beside a product; nothing is computed otherwise.
+    """
+
+    name: str = "take a Reshape out of a unit"
+    op_types: tuple[str, ...] = ("Reshape",)
+
+    def apply(self, node: ir.Node, editor: Editor) -> Iterable[ir.Node] | None:
+        target = constant_of(node.inputs[1]) if len(node.inputs) > 1 else None
+        if target is None:
+            return None
+        return _before_quantiser(node, target, editor) or _behind(node, target, editor)
+
+
+def _before_quantiser(
+    node: ir.Node, target: ir.TensorProtocol, editor: Editor
+) -> list[ir.Node] | None:
+    """Let the operand of a product change its shape before it is made real."""
+    value, result = node.inputs[0], node.outputs[0]
+    quantiser = None if value is None else value.producer()
+    if quantiser is None or not _is_quantiser(quantiser, "DequantizeLinear"):
+        return None
+    stored, products = quantiser.inputs[0], readers(result)
+    if stored is None or constant_of(stored) is not None or quantiser.graph is not node.graph:
+        return None
+    feeds_products = all(is_op(reader, *SUMS_OF_PRODUCTS) for reader in products)
+    if not products or not feeds_products or result.is_graph_output():
+        return None
+    reshaped = _reshaped(node, target, stored, editor, before=quantiser)
+    editor.substitute(result, _again(quantiser, reshaped, result.shape, editor), origin=node)
+    editor.discard(node)
+    return [*_makers(reshaped), *products]
+
+
+def _behind(node: ir.Node, target: ir.TensorProtocol, editor: Editor) -> list[ir.Node] | None:
+    """Let the result of a product change its shape after what is done to each of its elements."""
+    value, result = node.inputs[0], node.outputs[0]
+    follower = _only_reader(result)
+    if value is None or follower is None or _only_reader(value) is not node:
+        return None
+    if follower.inputs[0] is not result or not _joins(follower, value.producer()):
+        return None
+    last = follower.outputs[0]
+    joined = _again(follower, value, value.shape, editor)
+    reshaped = _reshaped(node, target, joined, editor, before=follower)
+    touched = readers(last)
+    editor.substitute(last, reshaped, origin=follower)
+    editor.discard(follower)
+    return [*_makers(reshaped), *touched]
+
+
+def _joins(follower: ir.Node, maker: ir.Node | None) -> bool:
+    """Whether runtimes join a node to the product, or to the activation of one, before it."""
+    if maker is None or is_op(follower, *ACTIVATIONS):
+        return is_op(maker, *SUMS_OF_PRODUCTS)
+    if not _is_quantiser(follower, "QuantizeLinear"):
+        return False
+    operand = maker.inputs[0] if is_op(maker, *ACTIVATIONS) else None
+    product = maker if operand is None else operand.producer()
+    return is_op(product, *SUMS_OF_PRODUCTS)
+
+
+def _is_quantiser(node: ir.Node, op_type: str) -> bool:
+    """Whether a node quantises, or the reverse, every element alike, whatever its place."""
+    scale = shape_of(node.inputs[1]) if is_op(node, op_type) else None
+    return scale is not None and all(length == 1 for length in scale)
+
+
+def _only_reader(value: ir.Value) -> ir.Node | None:
+    """What reads a value, if nobody else does, in the same graph."""
+    maker, found = value.producer(), readers(value)
+    if value.is_graph_output() or len(value.uses()) != 1 or maker is None:
+        return None
+    return found[0] if found[0].graph is maker.graph else None
+
+
+def _again(node: ir.Node, operand: ir.Value, shape: ir.Shape | None, editor: Editor) -> ir.Value:
+    """What a node does to each element, done to another operand."""
+    as_it_was = Transport((None,) * len(node.inputs), (None,))
+    (result,) = editor.restated(node, as_it_was, [operand, *node.inputs[1:]])
+    result.shape = shape
+    return result
+
+
+def _reshaped(
+    node: ir.Node,
+    target: ir.TensorProtocol,
+    value: ir.Value,
+    editor: Editor,
+    *,
+    before: ir.Node,
+) -> ir.Value:
+    """What a Reshape does, done to another value."""
+    result = node.outputs[0]
+    hint = f"{value.name}_reshaped"
+    entries = editor.constant(target.numpy(), hint=f"{hint}_shape", before=before)
+    return editor.add(
+        "Reshape",
+        [value, entries],
+        {name: attribute.value for name, attribute in node.attributes.items()},
+        before=before,
+        hint=hint,
+        like=value,
+        shape=result.shape,
+        origin=[node],
+    )
+
+
+def _makers(value: ir.Value) -> list[ir.Node]:
+    maker = value.producer()
+    return [] if maker is None else [maker]
