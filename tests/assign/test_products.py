@@ -188,21 +188,21 @@ def test_a_convolution_of_single_elements(batch: str, bias: str, objective: Obje
 
 
 @by_each_objective
-@pytest.mark.parametrize("bias", ["", ", bias"])
 @pytest.mark.parametrize(
-    ("stored", "there", "back"),
+    ("stored", "there", "back", "bias"),
     [
-        ("2,5,3,7", "0,2,1,3", "0,2,1,3"),
-        ("N,5,3,7", "0,2,1,3", "0,2,1,3"),
-        ("5,N,3,7", "1,2,0,3", "2,0,1,3"),
-        ("2,5,3,W", "0,2,1,3", "0,2,1,3"),
-        ("N,5,3,7,4", "0,2,1,3,4", "0,2,1,3,4"),
-        ("N,5,7,3,4", "0,3,1,2,4", "0,2,3,1,4"),
+        ("2,5,3,7", "0,2,1,3", "0,2,1,3", ", bias"),
+        ("N,5,3,7", "0,2,1,3", "0,2,1,3", ", bias"),
+        ("5,N,3,7", "1,2,0,3", "2,0,1,3", ", bias"),
+        ("2,5,3,W", "0,2,1,3", "0,2,1,3", ", bias"),
+        ("N,5,3,7,4", "0,2,1,3,4", "0,2,1,3,4", ""),
+        ("N,5,7,3,4", "0,3,1,2,4", "0,2,3,1,4", ", bias"),
     ],
 )
 def test_what_is_stored_before_the_channels_is_the_batch(
     stored: str, there: str, back: str, bias: str, objective: Objective
 ) -> None:
+    """A product would have its bias added to it, and reads one axis behind the channels only."""
     units = ",1" * (stored.count(",") - 1)
     given = stored.replace(",3,", ",6,")
     model = assert_layouts(
@@ -234,18 +234,29 @@ def test_a_batch_may_change_places_with_other_axes(objective: Objective) -> None
 
 
 @by_each_objective
-def test_lengths_that_no_reshape_can_be_told(objective: Objective) -> None:
-    """Were one of them 0, nothing could be said about the other; a product needs no Reshape."""
+@pytest.mark.parametrize(
+    ("batch", "width", "bias", "wanted"),
+    [
+        ("2", "7", "", ["MatMul"]),
+        ("N", "W", "", ["MatMul"]),
+        ("N", "W", ", bias", ["MatMul", "Add"]),
+    ],
+)
+def test_a_convolution_with_one_axis_behind_the_channels_is_a_product(
+    batch: str, width: str, bias: str, wanted: list[str], objective: Objective
+) -> None:
+    """With a bias, where no Reshape can be told its target: were W 0, what would N be?"""
     model = assert_layouts(
-        f"""g (float[N,5,3,W] x) => (float[N,5,6,W] y) <float[6,3,1,1] w = {{{WINDOWS}}}> {{
+        f"""g (float[{batch},5,3,{width}] x) => (float[{batch},5,6,{width}] y)
+            <float[6,3,1,1] w = {{{WINDOWS}}}, float[6] bias = {{1,2,3,4,5,6}}> {{
             t = Transpose<perm=[0,2,1,3]>(x)
-            c = Conv(t, w)
+            c = Conv(t, w{bias})
             y = Transpose<perm=[0,2,1,3]>(c)
         }}""",
         transposes=0,
         objective=objective,
     )
-    assert operators(model) == ["MatMul"]
+    assert operators(model) == wanted
 
 
 @by_each_objective

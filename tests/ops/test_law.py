@@ -32,7 +32,7 @@ def test_restated_node_gives_the_permuted_result(sample: Sample) -> None:
     ]
 
 
-PRODUCTS = [sample for sample in ALL if sample.op_type in {"Gemm", "MatMul"}]
+PRODUCTS = [sample for sample in ALL if sample.op_type in {"Conv", "Gemm", "MatMul"}]
 SWAP = Permutation.of(1, 0)
 
 

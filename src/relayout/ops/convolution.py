@@ -63,14 +63,34 @@ def or_folded(weight: int) -> TransportRule:
 
 def conv(view: NodeView, order: Permutation) -> Transport | Refusal:
     """A window of one element also runs in orders in which it is a product of matrices."""
-    answer = or_folded(1)(view, order)
-    if order.fixes(0, 1) or isinstance(answer, Transport):
-        return answer
-    return convolution_as_product(view, order)
+    if order.fixes(0, 1):
+        return with_weight(1)(view, order)
+    first, second = _pointwise(view, order)
+    return second if isinstance(first, Refusal) else first
+
+
+def _other_conv(view: NodeView, operand: int, order: Permutation) -> list[Transport]:
+    """What a window of one element can be besides, at another price or with other rounding."""
+    if operand != 0 or order.fixes(0, 1):
+        return []
+    _, second = _pointwise(view, order)
+    return [second] if isinstance(second, Transport) else []
+
+
+def _pointwise(
+    view: NodeView, order: Permutation
+) -> tuple[Transport | Refusal, Transport | Refusal]:
+    """The two ways of a window of one element; at the same price the first is taken.
+
+    Of real numbers a product is several times as fast where few channels come out. Of bytes a
+    convolution stays what runtimes know it for.
+    """
+    product, whole = convolution_as_product(view, order), folded(view, order, 1)
+    return (whole, product) if view.constant(1) is None else (product, whole)
 
 
 RULES: tuple[OpRule, ...] = (
-    OpRule(("Conv",), conv),
+    OpRule(("Conv",), conv, joint=_other_conv),
     OpRule(("ConvTranspose",), with_weight(1)),
     OpRule(("ConvInteger",), or_folded(1)),
     OpRule(("QLinearConv",), or_folded(3)),
