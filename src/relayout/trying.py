@@ -13,7 +13,7 @@ from relayout.verify.cases import CaseFinder
 from relayout.verify.difference import TOLERANCES
 from relayout.verify.inputs import Draw, draw_feeds, undrawable
 from relayout.verify.interface import Interface, Port, interface_of
-from relayout.verify.numeric import Judge
+from relayout.verify.judge import Judge
 from relayout.verify.runtimes import RUNTIMES, RefusedError, Run, Runtime
 from relayout.verify.verdict import NumericOptions, NumericVerdict, unknown
 

@@ -1,4 +1,4 @@
-"""Two ways to run a model file: ONNX Runtime unoptimised, and the reference evaluator."""
+"""Ways to run a model file: ONNX Runtime, unoptimised or not, and the reference evaluator."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ import onnx
 import onnxruntime
 from onnx.reference import ReferenceEvaluator
 
+from relayout.verify.smooth import smooth
+
 if TYPE_CHECKING:
     from pathlib import Path
 
     from relayout.verify.interface import Interface
 
+Level = onnxruntime.GraphOptimizationLevel
 Feeds = Mapping[str, Any]
 Run = Callable[[Feeds], list[Any]]
 
@@ -30,6 +33,7 @@ HANDED_OVER_AS_BYTES = (
     onnx.TensorProto.FLOAT8E5M2FNUZ,
 )
 SIGNS_OF_EXHAUSTION = ("bad_alloc", "Failed to allocate memory", "Unable to allocate")
+FOLDER_OF_DATA = "session.model_external_initializers_file_folder_path"
 LONGEST_MESSAGE = 300
 SILENT = 4
 
@@ -66,12 +70,29 @@ def _guarded(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def _open_onnxruntime(path: Path, interface: Interface) -> Run:
+    return _open_session(str(path), interface, Level.ORT_DISABLE_ALL)
+
+
+def _open_extended(path: Path, interface: Interface) -> Run:
+    return _open_session(str(path), interface, Level.ORT_ENABLE_EXTENDED)
+
+
+def _open_smooth(path: Path, interface: Interface) -> Run:
+    return _open_session(smooth(path), interface, Level.ORT_DISABLE_ALL, path.parent)
+
+
+def _open_session(
+    model: str | bytes, interface: Interface, level: Any, folder: Path | None = None
+) -> Run:
+    """A session on a file, or on a message whose external data lies in a folder."""
     options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.graph_optimization_level = level
     options.intra_op_num_threads = 1
     options.log_severity_level = SILENT
     options.enable_cpu_mem_arena = False
-    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    if folder is not None:
+        options.add_session_config_entry(FOLDER_OF_DATA, str(folder))
+    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     ports = (*interface.required, *interface.optional, *interface.outputs)
     if any(port.element in HANDED_OVER_AS_BYTES for port in ports):
         return lambda feeds: _run_on_bytes(session, feeds)
@@ -107,7 +128,12 @@ def _open_reference(path: Path, interface: Interface) -> Run:
     return lambda feeds: list(evaluator.run(None, dict(feeds)))
 
 
+ONNX_RUNTIME = Runtime("ONNX Runtime", _open_onnxruntime)
+EXTENDED = Runtime("ONNX Runtime at its extended level", _open_extended)
+SMOOTH = Runtime("ONNX Runtime", _open_smooth)
+"""Runs the smooth version of a model, or refuses since it has none."""
+
 RUNTIMES: Sequence[Runtime] = (
-    Runtime("ONNX Runtime", _open_onnxruntime),
+    ONNX_RUNTIME,
     Runtime("the reference evaluator", _open_reference),
 )

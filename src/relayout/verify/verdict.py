@@ -71,13 +71,32 @@ class Worst:
 
 
 @dataclass(frozen=True)
+class Rounding:
+    """How much an output differs by steps of quantisers, and how much ONNX Runtime's own levels do.
+
+    Both are relative to the largest magnitude of the output.
+    """
+
+    error: float
+    noise: float
+
+    def __str__(self) -> str:
+        return (
+            f"equal but for rounding at quantisers: {self.error:.1e}, "
+            f"where ONNX Runtime's own levels differ by {self.noise:.1e}"
+        )
+
+
+@dataclass(frozen=True)
 class NumericVerdict:
     """The outcome of a comparison.
 
     `exact` says that all bytes were equal. `runs` counts the inputs both models were run on,
     `elements` the elements compared over all runs. `unstable` names the outputs on which the first
     model disagrees with itself, of which only types and shapes were compared, `steady` those that
-    came out alike whatever the inputs were, which makes their agreement weak evidence.
+    came out alike whatever the inputs were, which makes their agreement weak evidence. `rounding`
+    says that models are equal but for steps that quantisers made of rounding, `not_rounding` why
+    models with quantisers that differ are not.
     """
 
     status: Status
@@ -91,6 +110,8 @@ class NumericVerdict:
     bindings: tuple[dict[str, int], ...] = ()
     unstable: tuple[str, ...] = ()
     steady: tuple[str, ...] = ()
+    rounding: Rounding | None = None
+    not_rounding: str = ""
 
     @property
     def equal(self) -> bool:
@@ -99,8 +120,9 @@ class NumericVerdict:
     def summary(self) -> str:
         """One line for people."""
         if self.status == "equal":
-            return f"equal: {', '.join(self._equal_parts())}"
-        return f"{self.status}: {self.reason or self.worst}"
+            return f"{self.rounding or 'equal'}: {', '.join(self._equal_parts())}"
+        more = f"; not taken for rounding at quantisers: {self.not_rounding}"
+        return f"{self.status}: {self.reason or self.worst}{more if self.not_rounding else ''}"
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -108,8 +130,9 @@ class NumericVerdict:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> NumericVerdict:
         worst = Worst.from_json(data["worst"]) if data["worst"] else None
+        rounding = Rounding(**data["rounding"]) if data["rounding"] else None
         tuples = {name: tuple(data[name]) for name in ("bindings", "unstable", "steady")}
-        return cls(**{**data, **tuples, "worst": worst})
+        return cls(**{**data, **tuples, "worst": worst, "rounding": rounding})
 
     def _equal_parts(self) -> list[str]:
         counts = ((self.outputs, "output"), (len(self.bindings), "shape"), (self.runs, "run"))
@@ -118,6 +141,8 @@ class NumericVerdict:
         parts += [f"{len(self.steady)} alike for all inputs"] if self.steady else []
         if self.exact:
             return [*parts, "exact"]
+        if self.rounding is not None:
+            return parts
         error = self.worst.error if self.worst else None
         return parts if error is None else [*parts, f"largest error {error:.1e}"]
 
