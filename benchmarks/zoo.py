@@ -3,8 +3,9 @@
 PATH holds `*.onnx` files, or an `index.json` with packed models and the `slim.py` that unpacks
 them. ARGS go to `relayout optimize`. One line a model, one for each quantised model with a twin in
 floats, totals last; the exit code says whether all models were read, optimised, verified and
-written. `twins_behind` counts the quantised models that keep more Transposes than their twin. A
-quantised product is never stated as Einsum, so `--no-einsum` compares twins by the same operators.
+written. `twins_behind` counts the quantised models that keep more Transposes than their twin. Among
+ARGS `--minimize count` lets products between quantisers become Einsums like those of floats, and
+`--no-einsum` with it keeps both products, those between quantisers such that runtimes use bytes.
 """
 
 from __future__ import annotations

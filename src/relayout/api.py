@@ -154,7 +154,7 @@ class Result:
         notes = run_notes(
             self.loaded.ir,
             bool(left),
-            applied[STATE_AS_EINSUM],
+            applied,
             self.spelt_out if self.after.transposes else {},
         )
         if self.loaded.frozen is None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import onnx_ir as ir
 
+from relayout.assign.apply import LEAVE_BYTES, STATE_AS_EINSUM
 from relayout.assign.explain import explanations
 from relayout.graph.measure import (
     NOMINAL_LENGTH,
@@ -127,12 +128,12 @@ def assumed_for(
 
 
 def run_notes(
-    model: ir.Model, left: bool, stated: int, reasons: Mapping[str, Sequence[str]]
+    model: ir.Model, left: bool, applied: Counter[str], reasons: Mapping[str, Sequence[str]]
 ) -> tuple[str, ...]:
-    """What to know of a result: the products that became Einsums, and what keeps Transposes."""
+    """What to know of a result: how products are stated, and what keeps Transposes."""
     defaults = _turned_note(model) if left else ()
-    einsums = _einsum_notes(model, stated)
-    return (*einsums, *softmax_note(model), *defaults, *attention_notes(reasons))
+    products = *_einsum_notes(model, applied[STATE_AS_EINSUM]), *_bytes_note(applied[LEAVE_BYTES])
+    return (*products, *softmax_note(model), *defaults, *attention_notes(reasons))
 
 
 def attention_notes(reasons: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
@@ -170,6 +171,15 @@ def _einsum_notes(model: ir.Model, stated: int) -> tuple[str, ...]:
     if all(isinstance(n, int) for value in model.graph.inputs for n in shape_of(value) or (None,)):
         return (note,)
     return (note, "no length may be 0: ONNX Runtime ends its process on an Einsum without elements")
+
+
+def _bytes_note(stated: int) -> tuple[str, ...]:
+    """Told where quantised products are no longer what runtimes have kernels of bytes for."""
+    what = "1 product between quantisers is stated in a form that runtimes compute"
+    if stated > 1:
+        what = f"{stated} products between quantisers are stated in forms that runtimes compute"
+    note = f"{what} in floats; --no-einsum keeps bytes"
+    return (note,) if stated else ()
 
 
 def softmax_note(model: ir.Model) -> tuple[str, ...]:

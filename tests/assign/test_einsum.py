@@ -203,22 +203,29 @@ def test_what_is_refused(case: str) -> None:
     assert operators(result) == ["MatMul", "Transpose"]
 
 
-def test_a_product_between_quantisers_stays() -> None:
-    result = optimised(
-        """g (float[2,4,5] a, float[2,5,3] b) => (float[2,3,4] y)
-            <float s = {0.5}, uint8 z = {128}> {
-            qa = QuantizeLinear(a, s, z)
-            da = DequantizeLinear(qa, s, z)
-            qb = QuantizeLinear(b, s, z)
-            db = DequantizeLinear(qb, s, z)
-            m = MatMul(da, db)
-            t = Transpose<perm=[0,2,1]>(m)
-            qt = QuantizeLinear(t, s, z)
-            y = DequantizeLinear(qt, s, z)
-        }"""
-    )
-    assert "Einsum" not in operators(result)
-    assert result.after.transposes == 1
+def test_products_between_quantisers() -> None:
+    """Where Transposes count they become Einsums, which is told; where bytes count they stay."""
+    text = """g (float[2,4,5] a, float[2,5,3] b) => (float[2,3,4] y)
+        <float s = {0.5}, uint8 z = {128}> {
+        qa = QuantizeLinear(a, s, z)
+        da = DequantizeLinear(qa, s, z)
+        qb = QuantizeLinear(b, s, z)
+        db = DequantizeLinear(qb, s, z)
+        m = MatMul(da, db)
+        t = Transpose<perm=[0,2,1]>(m)
+        qt = QuantizeLinear(t, s, z)
+        y = DequantizeLinear(qt, s, z)
+    }"""
+    result = optimised(text)
+    assert "Einsum" in operators(result)
+    assert result.after.transposes == 0
+    assert (
+        "1 product between quantisers is stated in a form that runtimes compute in floats; "
+        "--no-einsum keeps bytes"
+    ) in result.record().notices
+    stays = optimize(parse(text, 17), einsum=True)
+    assert "Einsum" not in operators(stays)
+    assert stays.after.transposes == 1
 
 
 def test_symbolic_lengths() -> None:

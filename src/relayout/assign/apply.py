@@ -18,9 +18,11 @@ from relayout.graph.region import subgraphs_of
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Changes, Transport
 from relayout.ops.control import Border, Side, body_borders, has_ties, scan_axes
+from relayout.ops.quantization import breaks_unit
 
 RESTATE = "restate node"
 STATE_AS_EINSUM = "state product as Einsum"
+LEAVE_BYTES = "state quantised product for floats"
 
 
 class Writer:
@@ -87,6 +89,7 @@ class Writer:
         editor = self.editors[self.part.parent_graph(node)]
         results = editor.restated(node, transport, operands)
         self.restated[STATE_AS_EINSUM if transport.changes.op_type == "Einsum" else RESTATE] += 1
+        self.restated[LEAVE_BYTES] += breaks_unit(node, transport.changes)
         for old, new, order in zip(node.outputs, results, transport.outputs, strict=True):
             if not old.name:
                 continue
@@ -185,4 +188,4 @@ def apply(formulation: Formulation, choice: Sequence[int], names: Names) -> Coun
     """Rewrite the part of a formulation by a choice of variants; how many nodes were restated."""
     writer = Writer(formulation, choice, names)
     writer.write()
-    return writer.restated
+    return +writer.restated

@@ -18,8 +18,9 @@ from relayout.graph.measure import moving_transposes
 from relayout.graph.read import is_op, perm_of
 from relayout.graph.source_line import source_line
 from relayout.layout.permutation import Permutation
-from relayout.layout.transport import Refusal, Transport
+from relayout.layout.transport import Changes, Refusal, Transport
 from relayout.ops.einsum import equation_of_product
+from relayout.ops.quantization import breaks_unit
 from relayout.ops.rule import ask, ask_joint
 from relayout.report.explanation import (
     AVOIDABLE,
@@ -240,8 +241,7 @@ def _reason(formulation: Formulation, draft: Draft, request: Request) -> str:
         return "the number of axes is unknown"
     if not isinstance(draft, NodeDraft):
         return f"the bodies of {draft.node.op_type} take and give it in this order only"
-    by_equation = "" if formulation.is_quantised else _by_equation(draft)
-    return _node_reason(draft, request.port, order) + by_equation
+    return _node_reason(draft, request.port, order) + _by_equation(draft)
 
 
 def _node_reason(draft: NodeDraft, port: int, order: Permutation) -> str:
@@ -264,6 +264,7 @@ def _by_equation(draft: NodeDraft) -> str:
     """What would let a product run in the other order, if nobody asked for it yet."""
     ways = draft.ways
     is_open = is_op(draft.node, "MatMul") and ways.rule.separate is None and not ways.rule.barrier
+    is_open = is_open and not breaks_unit(draft.node, Changes(op_type="Einsum"))
     can = is_open and not isinstance(equation_of_product(ways.view), Refusal)
     return f"; {EINSUM_WOULD}" if can else ""
 

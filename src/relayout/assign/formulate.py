@@ -83,6 +83,12 @@ class Terms:
         )
 
     @property
+    def leaves_bytes(self) -> bool:
+        """Whether what runtimes compute in bytes may be stated such that they compute in floats."""
+        is_count = self.objective is Objective.COUNT
+        return is_count and self.target.einsum and self.target.name == ONNX.name
+
+    @property
     def frees(self) -> bool:
         """Whether anything of the interface may change."""
         return self.free_inputs or self.free_outputs
@@ -207,7 +213,7 @@ class _Drafting:
 
     def _admit(self, draft: Draft, transport: Transport) -> None:
         """Make a restatement a variant of its draft, if its orders can be candidates."""
-        if self.is_quantised and self._rounds_otherwise(draft, transport):
+        if self.is_quantised and self._is_too_rough(draft, transport):
             return
         if len(draft.variants) >= VARIANTS_PER_NODE:
             return
@@ -222,16 +228,18 @@ class _Drafting:
         if self._extra_bytes(draft, transport) < self._extra_bytes(draft, other):
             draft.variants[form] = transport
 
-    def _rounds_otherwise(self, draft: Draft, transport: Transport) -> bool:
-        """Whether a restatement computes in another way, which a quantiser may turn into a step.
+    def _is_too_rough(self, draft: Draft, transport: Transport) -> bool:
+        """Whether quantisers forbid a restatement.
 
-        So does what runtimes would compute in floats instead of bytes. One sum of products is
-        mostly done in the same way in another order, but not always.
+        What runtimes compute in bytes stays so, save where nothing but Transposes counts. And once
+        other rounding showed, which a quantiser may turn into a step, sums are left alone.
         """
-        if transport.changes.recomputes or breaks_unit(draft.node, transport.changes):
+        if breaks_unit(draft.node, transport.changes) and not self.terms.leaves_bytes:
             return True
-        is_sum = self.terms.keeps_sums and draft.node.op_type in SUMS_OF_PRODUCTS
-        return is_sum and transport != draft.given
+        if not self.terms.keeps_sums:
+            return False
+        is_sum = draft.node.op_type in SUMS_OF_PRODUCTS and transport != draft.given
+        return is_sum or transport.changes.recomputes
 
     def _want(self, frame: Frame, order: Permutation | None) -> int | None:
         """The place of an order among the candidates of its tensor; None if it cannot be one."""

@@ -50,11 +50,12 @@ QUANTISERS = frozenset(("DynamicQuantizeLinear", "QuantizeLinear", "QLinearConv"
 SUMS_OF_PRODUCTS = frozenset(("Conv", "ConvTranspose", "Einsum", "Gemm", "MatMul"))
 """Operators whose result depends a little on the order in which they add up."""
 
-PRODUCTS = frozenset(("Gemm", "MatMul"))
+UNITS = frozenset(("Conv", "Gemm", "MatMul"))
+"""Operators that runtimes join with the quantisers around them, to compute in bytes."""
 
 
 def breaks_unit(node: ir.Node, changes: Changes) -> bool:
-    """Whether runtimes compute a product between quantisers in bytes, but not as restated."""
+    """Whether runtimes compute a product of quantised factors in bytes, but not as restated."""
     return _is_unit(node, Changes()) and not _is_unit(node, changes)
 
 
@@ -62,14 +63,17 @@ def _is_unit(node: ir.Node, changes: Changes) -> bool:
     """Runtimes multiply unsigned by signed bytes but not signed by unsigned ones, and take a bias
     only straight from its quantiser; all else is computed in floats.
     """
-    if (changes.op_type or node.op_type) not in PRODUCTS:
-        return True
+    given = [value for value in node.inputs if value is not None]
+    if node.op_type not in UNITS or any(_quantised_type(value) is None for value in given):
+        return False
+    operator = changes.op_type or node.op_type
+    if operator not in UNITS or changes.steps:
+        return False
     places = changes.operand_order or range(len(node.inputs))
     operands = [None if place is None else node.inputs[place] for place in places]
-    first, second = map(_quantised_type, operands[:2])
-    if (first, second) == (ir.DataType.INT8, ir.DataType.UINT8):
-        return False
-    return all(_quantised_type(node.inputs[index]) is None for index in changes.unsqueezes)
+    factors = tuple(map(_quantised_type, operands[:2]))
+    is_reversed = factors == (ir.DataType.INT8, ir.DataType.UINT8)
+    return not changes.unsqueezes and (operator == "Conv" or not is_reversed)
 
 
 def _quantised_type(value: ir.Value | None) -> ir.DataType | None:
