@@ -21,6 +21,7 @@ from relayout.rewrite.chains import CanonicalChain
 from relayout.rewrite.constants import FoldConstants
 from relayout.rewrite.dead import remove_dead
 from relayout.rewrite.einsum import FoldIntoEinsum
+from relayout.rewrite.factors import QuantisedMatrix
 from relayout.rewrite.kernel_weights import store_weights
 from relayout.rewrite.matmul import FoldIntoGemm, FoldIntoMatMul
 from relayout.rewrite.shapes import LearnShape
@@ -203,7 +204,8 @@ def _last_rules(target: Target) -> tuple[Step, ...]:
     """
     found = () if target.weights is not None else (FindBlockMove(),)
     views = (CanonicalChain(), UnitMoveToReshape(), JoinReshapes(shortens=True))
-    last = (GroupTransposedLegs(), BiasBesideProduct(), *views, ReshapeOutsideUnit(), *found)
+    products = (BiasBesideProduct(), QuantisedMatrix())
+    last = (GroupTransposedLegs(), *products, *views, ReshapeOutsideUnit(), *found)
     return (Pass("rewrite what is left", lambda model: rewrite_model(model, last)),)
 
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import onnx_ir as ir
 
-from relayout.graph.read import is_op
+from relayout.graph.read import is_op, shape_of
 from relayout.layout.transport import Changes, Refusal, Transport
+from relayout.ops.quantised_pointwise import PRODUCT, SUM
 from relayout.ops.rule import OpRule, lead_only
 
 if TYPE_CHECKING:
@@ -66,14 +67,23 @@ def _is_unit(node: ir.Node, changes: Changes) -> bool:
     given = [value for value in node.inputs if value is not None]
     if node.op_type not in UNITS or any(_quantised_type(value) is None for value in given):
         return False
-    operator = changes.op_type or node.op_type
-    if operator not in UNITS or changes.steps:
+    operator = PRODUCT if changes.steps else changes.op_type or node.op_type
+    if operator not in UNITS or (changes.steps and not _is_biased_product(node, changes)):
         return False
     places = changes.operand_order or range(len(node.inputs))
     operands = [None if place is None else node.inputs[place] for place in places]
     factors = tuple(map(_quantised_type, operands[:2]))
     is_reversed = factors == (ir.DataType.INT8, ir.DataType.UINT8)
     return not changes.unsqueezes and (operator == "Conv" or not is_reversed)
+
+
+def _is_biased_product(node: ir.Node, changes: Changes) -> bool:
+    """ONNX Runtime joins a bias to the product before it where it knows all lengths."""
+    lengths = shape_of(node.inputs[0]) or (None,)
+    first, *rest = changes.steps
+    is_product = first.op_type == PRODUCT and first.operands == (0, 1)
+    is_static = all(isinstance(length, int) for length in lengths)
+    return is_product and is_static and [step.op_type for step in rest] == [SUM]
 
 
 def _quantised_type(value: ir.Value | None) -> ir.DataType | None:
