@@ -262,6 +262,31 @@ def test_a_bias_is_read_straight_from_its_quantiser(tmp_path: Path) -> None:
     assert in_bytes(optimised(given).model, tmp_path) == wanted
 
 
+def test_runtimes_look_for_quantisers_behind_moves(tmp_path: Path) -> None:
+    """Factors exchanged would save the Transpose, and leave a product of floats."""
+    given = onnx.parser.parse_model(
+        HEADER.format(opset=17)
+        + """g (float[2,3,8] x) => (float[4,6] y)
+        <float s = {0.1}, uint8 z = {128}, int8 n = {0}, int32[4] b = {1, 2, 3, 4},
+         float t = {0.01}, int32 o = {0}, int64[2] rows = {6, 8}> {
+            q = QuantizeLinear(x, s, z)
+            d = DequantizeLinear(q, s, z)
+            r = Reshape(d, rows)
+            v = DequantizeLinear(w, s, n)
+            a = DequantizeLinear(b, t, o)
+            m = Gemm(r, v, a)
+            p = Transpose<perm=[1,0]>(m)
+            e = QuantizeLinear(p, s, z)
+            y = DequantizeLinear(e, s, z)
+        }"""
+    )
+    weight = np.random.default_rng(0).integers(-9, 9, (8, 4)).astype(np.int8)
+    given.graph.initializer.append(numpy_helper.from_array(weight, "w"))
+    wanted = in_bytes(given, tmp_path)
+    assert wanted["QGemm"] == 1
+    assert in_bytes(optimize(given).model, tmp_path) == wanted
+
+
 def assert_no_more(given: onnx.ModelProto, in_floats: onnx.ModelProto) -> None:
     """The optimised model has no more Transposes, and its numbers are the same to the bit."""
     result = optimised(given)
@@ -290,61 +315,6 @@ def test_a_convolution_takes_what_is_stored_before_its_channels_as_its_batch(
 
 def statements(model: onnx.ModelProto) -> list[str]:
     return [node.op_type for node in model.graph.node]
-
-
-@pytest.mark.parametrize("per_channel", [False, True], ids=["per tensor", "per channel"])
-def test_where_transposes_count_products_between_quantisers_become_einsums(
-    per_channel: bool, tmp_path: Path
-) -> None:
-    """Runtimes have no quantised kernel of Einsum, so that is told."""
-    given = quantised(ATTENTION.model(), tmp_path, operators=False, per_channel=per_channel)
-    result = optimize(given, minimize="count")
-    assert result.accepted
-    assert (
-        result.after.transposes == optimised(ATTENTION.model(), einsum=True).after.transposes == 0
-    )
-    assert kinds(result.model) == kinds(given)
-    assert any("quantisers are stated in forms" in note for note in result.record().notices)
-    assert check_certificate(result.certificate(), given) == []
-
-
-@pytest.mark.parametrize(
-    "options",
-    [{"minimize": "count", "einsum": False}, {"einsum": True}, {"target": "ort", "einsum": True}],
-    ids=str,
-)
-def test_elsewhere_products_between_quantisers_stay_products(
-    options: dict[str, Any], tmp_path: Path
-) -> None:
-    given = quantised(ATTENTION.model(), tmp_path, operators=False, per_channel=False)
-    result = optimize(given, verify=False, **options)
-    assert "Einsum" not in statements(result.model)
-    assert in_bytes(result.model, tmp_path) == in_bytes(given, tmp_path)
-
-
-def test_what_computes_on_bytes_itself_is_never_stated_as_einsum(tmp_path: Path) -> None:
-    given = quantised(ATTENTION.model(), tmp_path, operators=True, per_channel=False)
-    assert "Einsum" not in statements(optimize(given, minimize="count").model)
-
-
-def test_a_product_of_which_one_factor_is_real_may_become_an_einsum() -> None:
-    """It is computed in floats as given."""
-    given = onnx.parser.parse_model(
-        HEADER.format(opset=17)
-        + """g (float[2,5,4,3] x, float[2,4,3,6] z) => (float[2,5,4,6] y)
-        <float s = {0.1}, uint8 b = {128}> {
-            t = Transpose<perm=[0,2,1,3]>(x)
-            q = QuantizeLinear(z, s, b)
-            e = DequantizeLinear(q, s, b)
-            m = MatMul(t, e)
-            y = Transpose<perm=[0,2,1,3]>(m)
-        }"""
-    )
-    result = optimize(given, einsum=True, minimize="count")
-    assert result.accepted
-    assert result.after.transposes == 0
-    assert "Einsum" in statements(result.model)
-    assert not any("quantisers" in note for note in result.record().notices)
 
 
 @pytest.mark.parametrize("network", NETWORKS)

@@ -8,6 +8,7 @@ import onnx_ir as ir
 
 from relayout.graph.read import is_op, shape_of
 from relayout.layout.transport import Changes, Refusal, Transport
+from relayout.ops.folding import MOVES_ONLY
 from relayout.ops.quantised_pointwise import PRODUCT, SUM
 from relayout.ops.rule import OpRule, lead_only
 
@@ -87,8 +88,10 @@ def _is_biased_product(node: ir.Node, changes: Changes) -> bool:
 
 
 def _quantised_type(value: ir.Value | None) -> ir.DataType | None:
-    """The type of what a value was before it became real again."""
+    """The type of what a value was before it became real again; runtimes look through moves."""
     maker = None if value is None else value.producer()
+    while maker is not None and is_op(maker, *MOVES_ONLY):
+        maker = None if maker.inputs[0] is None else maker.inputs[0].producer()
     if maker is None or not is_op(maker, "DequantizeLinear"):
         return None
     stored = maker.inputs[0]
