@@ -57,7 +57,7 @@ from relayout.verify.verdict import NumericOptions, NumericVerdict
 
 NOT_VERIFIED = "not verified, as asked"
 SAME_FILE = "the same model"
-KEPT_SUMS = "sums of products stay as they are: stated otherwise, quantisers made steps of rounding"
+ROUGH = "what rounds otherwise was left out, since quantisers made steps of it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,12 +151,8 @@ class Result:
         """What there is to tell."""
         left = self._left()
         applied = self.applied if self.changed else Counter[str]()
-        notes = run_notes(
-            self.loaded.ir,
-            bool(left),
-            applied,
-            self.spelt_out if self.after.transposes else {},
-        )
+        spelt_out = self.spelt_out if self.after.transposes else {}
+        notes = run_notes(self.loaded.ir, bool(left), applied, spelt_out)
         if self.loaded.frozen is None:
             notes += held_note(self.loaded.ir, self.choose.terms.target)
         dims = self.choose.terms.dims
@@ -232,9 +228,10 @@ def optimize(
         return _handed_over(result, path, inputs if verify else None, stage)
 
     result = attempt(terms)
-    if result.shows_rounding:
-        result = attempt(replace(terms, keeps_sums=True))
-        result.loaded.notices.append(KEPT_SUMS)
+    for careful in terms.with_care:
+        if result.shows_rounding:
+            result = attempt(careful)
+            result.loaded.notices.append(ROUGH)
     return result
 
 

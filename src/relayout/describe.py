@@ -175,10 +175,11 @@ def _einsum_notes(model: ir.Model, stated: int) -> tuple[str, ...]:
 
 def _bytes_note(stated: int) -> tuple[str, ...]:
     """Told where quantised products are no longer what runtimes have kernels of bytes for."""
-    what = "1 product between quantisers is stated in a form that runtimes compute"
-    if stated > 1:
-        what = f"{stated} products between quantisers are stated in forms that runtimes compute"
-    note = f"{what} in floats; --no-einsum keeps bytes"
+    what, them = f"{stated} products between quantisers are", "them"
+    if stated == 1:
+        what, them = "1 product between quantisers is", "it"
+    how = f"stated such that runtimes compute {them} in floats"
+    note = f"{what} {how}; --no-einsum keeps {them} in bytes"
     return (note,) if stated else ()
 
 

@@ -220,8 +220,8 @@ def test_products_between_quantisers() -> None:
     assert "Einsum" in operators(result)
     assert result.after.transposes == 0
     assert (
-        "1 product between quantisers is stated in a form that runtimes compute in floats; "
-        "--no-einsum keeps bytes"
+        "1 product between quantisers is stated such that runtimes compute it in floats; "
+        "--no-einsum keeps it in bytes"
     ) in result.record().notices
     stays = optimize(parse(text, 17), einsum=True)
     assert "Einsum" not in operators(stays)

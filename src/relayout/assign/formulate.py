@@ -26,6 +26,7 @@ from relayout.ops.quantization import QUANTISERS, SUMS_OF_PRODUCTS, breaks_unit
 from relayout.targets.target import ONNX, Target, target_of
 
 VARIANTS_PER_NODE = 128
+FLAGS = ("free_inputs", "free_outputs", "keeps_sums", "recomputes")
 
 COPIES_WITHOUT_KERNEL = 4
 """Twice the copies around an operator that the target cannot run in an order."""
@@ -70,6 +71,8 @@ class Terms:
     free_outputs: bool = False
     keeps_sums: bool = False
     """Whether sums of products in quantised parts stay as they are, since rounding showed."""
+    recomputes: bool = True
+    """Whether operators in quantised parts may be computed in other ways, which round otherwise."""
 
     @classmethod
     def of_settings(cls, settings: Mapping[str, Any]) -> Terms:
@@ -79,8 +82,14 @@ class Terms:
             objective_of(str(settings.get("minimize"))),
             target_of(str(settings.get("target")), settings.get("keep") or (), einsum=einsum),
             settings.get("dims") or {},
-            *(settings.get(name) is True for name in ("free_inputs", "free_outputs", "keeps_sums")),
+            *(settings.get(name) is True for name in FLAGS),
         )
+
+    @property
+    def with_care(self) -> tuple[Terms, Terms]:
+        """The terms to choose by, one after the other, if other rounding shows at quantisers."""
+        alike = replace(self, recomputes=False)
+        return alike, replace(alike, keeps_sums=True)
 
     @property
     def leaves_bytes(self) -> bool:
@@ -102,9 +111,7 @@ class Terms:
             "einsum": self.target.einsum,
             "minimize": self.objective.value,
             "dims": dict(self.dims),
-            "free_inputs": self.free_inputs,
-            "free_outputs": self.free_outputs,
-            "keeps_sums": self.keeps_sums,
+            **{name: getattr(self, name) for name in FLAGS},
         }
 
     def of(self, part: Part) -> Terms:
@@ -232,14 +239,16 @@ class _Drafting:
         """Whether quantisers forbid a restatement.
 
         What runtimes compute in bytes stays so, save where nothing but Transposes counts. And once
-        other rounding showed, which a quantiser may turn into a step, sums are left alone.
+        other rounding showed, which a quantiser may turn into a step, first what is computed in
+        another way is left out, then all that adds up products in another order.
         """
-        if breaks_unit(draft.node, transport.changes) and not self.terms.leaves_bytes:
+        changes, terms = transport.changes, self.terms
+        if changes.recomputes and not terms.recomputes:
             return True
-        if not self.terms.keeps_sums:
-            return False
-        is_sum = draft.node.op_type in SUMS_OF_PRODUCTS and transport != draft.given
-        return is_sum or transport.changes.recomputes
+        if breaks_unit(draft.node, changes) and not terms.leaves_bytes:
+            return True
+        is_sum = terms.keeps_sums and draft.node.op_type in SUMS_OF_PRODUCTS
+        return is_sum and transport != draft.given
 
     def _want(self, frame: Frame, order: Permutation | None) -> int | None:
         """The place of an order among the candidates of its tensor; None if it cannot be one."""
