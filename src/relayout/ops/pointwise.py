@@ -5,7 +5,7 @@ They are products of matrices, and a product by a constant matrix is such a conv
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import onnx_ir as ir
@@ -19,6 +19,9 @@ from relayout.ops.rule import lead_only
 
 if TYPE_CHECKING:
     from relayout.graph.read import NodeView
+
+PRODUCT, SUM = "MatMul", "Add"
+"""What a convolution with a bias is in other orders."""
 
 CONVOLVED_RANKS = range(4, 6)
 """Of fewer axes a product reads channels in place 1 itself, of more no runtime convolves."""
@@ -83,30 +86,37 @@ def convolution_as_product(view: NodeView, order: Permutation) -> Transport | Re
     weight = constant.reshape(constant.shape[:2])
     factors = (0, np.ascontiguousarray(weight.T)) if from_end == 1 else (weight, 0)
     if not view.has(2):
-        return lead_only(view, order, Changes(steps=(Step("MatMul", factors),)))
-    changes = Changes(
-        unsqueezes={2: (1,)} if from_end == 2 else {},
-        steps=(Step("MatMul", factors, "product"), Step("Add", ("product", 2))),
-        extra_passes=1,
-    )
-    return lead_only(view, order, changes)
+        return lead_only(view, order, Changes(steps=(Step(PRODUCT, factors),)))
+    return lead_only(view, order, _biased(factors, from_end))
 
 
 def _by_quantised_weight(view: NodeView, order: Permutation, from_end: int) -> Transport | Refusal:
     """A quantised weight is stored with its windows as batch axes, so that its scales follow."""
     producer = view.node.inputs[1].producer() if view.node.inputs[1] is not None else None
-    if producer is None or not is_op(producer, "DequantizeLinear") or view.has(2):
+    if producer is None or not is_op(producer, "DequantizeLinear"):
         return fixed_axes(view)
     if constant_of(producer.inputs[0]) is None:
         return Refusal("Conv has a weight that the run computes")
     windows, columns_first = range(2, order.rank), from_end == 1
     stored = Permutation((*windows, *((1, 0) if columns_first else (0, 1))))
+    if view.has(2):
+        factors = (0, 1) if columns_first else (1, 0)
+        return Transport((order, stored, None), (order,), _biased(factors, from_end))
     changes = Changes(
         attributes=dict.fromkeys(view.node.attributes),
-        op_type="MatMul",
+        op_type=PRODUCT,
         operand_order=None if columns_first else (1, 0),
     )
     return Transport((order, stored), (order,), changes)
+
+
+def _biased(factors: tuple[Any, Any], from_end: int) -> Changes:
+    """A product of two factors, to which operand 2 is added along the axis of its channels."""
+    return Changes(
+        unsqueezes={2: (1,)} if from_end == 2 else {},
+        steps=(Step(PRODUCT, factors, "product"), Step(SUM, ("product", 2))),
+        extra_passes=1,
+    )
 
 
 def _is_pointwise(view: NodeView, weight: int) -> bool:

@@ -9,7 +9,7 @@ import onnx_ir as ir
 from relayout.graph.read import is_op, shape_of
 from relayout.layout.transport import Changes, Refusal, Transport
 from relayout.ops.folding import MOVES_ONLY
-from relayout.ops.quantised_pointwise import PRODUCT, SUM
+from relayout.ops.pointwise import PRODUCT, SUM
 from relayout.ops.rule import OpRule, lead_only
 
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 
 from relayout.graph.read import NodeView
@@ -27,7 +26,6 @@ from relayout.ops import (
     source,
     views,
 )
-from relayout.ops.quantised_pointwise import biased_convolution_as_product
 from relayout.ops.rule import OpRule, ask, barrier
 
 FAMILIES = (
@@ -56,8 +54,6 @@ RULES: dict[tuple[str, str], OpRule] = {
     for rule in family.RULES
     for op_type in rule.op_types
 }
-# What a quantised weight adds to what the family of convolutions knows.
-RULES["", "Conv"] = replace(RULES["", "Conv"], joint=biased_convolution_as_product)
 
 
 def key_of(view: NodeView) -> tuple[str, str]:
