@@ -9,7 +9,7 @@ import onnx
 import pytest
 
 from relayout.api import ROUGH, check_certificate, optimize
-from tests.assign.test_quantised_pairs import (
+from tests.assign.quantised_networks import (
     ATTENTION,
     HEADER,
     in_bytes,

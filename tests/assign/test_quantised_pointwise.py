@@ -10,7 +10,7 @@ import pytest
 from onnx import numpy_helper
 
 from relayout.api import ROUGH, optimize
-from tests.assign.test_quantised_pairs import (
+from tests.assign.quantised_networks import (
     HEADER,
     TO_NCHW,
     TO_NHWC,
