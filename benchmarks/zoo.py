@@ -3,9 +3,10 @@
 PATH holds `*.onnx` files, or an `index.json` with packed models and the `slim.py` that unpacks
 them. ARGS go to `relayout optimize`. One line a model, one for each quantised model with a twin in
 floats, totals last; the exit code says whether all models were read, optimised, verified and
-written. `twins_behind` counts the quantised models that keep more Transposes than their twin. Among
-ARGS `--minimize count` lets products between quantisers become Einsums like those of floats, and
-`--no-einsum` with it keeps both products, those between quantisers such that runtimes use bytes.
+written. `proved` counts the models whose choice of layouts is proved to cost least, `twins_behind`
+the quantised models that keep more Transposes than their twin. Among ARGS `--minimize count` lets
+products between quantisers become Einsums like those of floats, and `--no-einsum` with it keeps
+both products, those between quantisers such that runtimes use bytes.
 """
 
 from __future__ import annotations
@@ -139,7 +140,7 @@ def main() -> int:
             best = best_peer(entry.row)
             total.update(peers=min(best, before), behind=after > best)
             total.update(more_bytes=moved(record, "after") > moved(record, "before"))
-            total.update(more_transposes=after > before)
+            total.update(more_transposes=after > before, proved=record.get("optimal", False))
             notices = "; ".join(record.get("notices", []))
             print(
                 f"{entry.name}: {before} -> {after}{f', BEHIND {best}' if after > best else ''}, "
