@@ -106,6 +106,19 @@ def test_runtimes_look_for_quantisers_behind_moves(tmp_path: Path) -> None:
     assert in_bytes(optimize(given).model, tmp_path) == wanted
 
 
+@pytest.mark.parametrize("network", ["convolutions", "residual", "depthwise"])
+def test_convolutions_between_quantisers_run_channels_last_where_the_target_wants_it(
+    network: str, tmp_path: Path
+) -> None:
+    model = NETWORKS[network].model()
+    given = quantised(model, tmp_path, operators=False, per_channel=True)
+    result = optimize(given, target="nhwc")
+    assert result.accepted
+    assert result.lacking[1] == 0
+    assert result.after.transposes <= optimize(model, target="nhwc").after.transposes
+    assert kinds(result.model) == kinds(given)
+
+
 def assert_no_more(given: onnx.ModelProto, in_floats: onnx.ModelProto) -> None:
     """The optimised model has no more Transposes, and its numbers are the same to the bit."""
     result = optimised(given)

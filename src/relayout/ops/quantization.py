@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import onnx_ir as ir
 
 from relayout.graph.read import is_op, shape_of
+from relayout.graph.region import KERNEL_DOMAIN
 from relayout.layout.transport import Changes, Refusal, Transport
 from relayout.ops.folding import MOVES_ONLY
 from relayout.ops.pointwise import PRODUCT, SUM
@@ -68,6 +69,8 @@ def _is_unit(node: ir.Node, changes: Changes) -> bool:
     given = [value for value in node.inputs if value is not None]
     if node.op_type not in UNITS or any(_quantised_type(value) is None for value in given):
         return False
+    if changes.domain == KERNEL_DOMAIN:  # what the target has a kernel for, whatever the numbers
+        return True
     operator = PRODUCT if changes.steps else changes.op_type or node.op_type
     if operator not in UNITS or (changes.steps and not _is_biased_product(node, changes)):
         return False
