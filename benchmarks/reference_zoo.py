@@ -24,9 +24,7 @@ from benchmarks.zoo import Entry, entries
 from relayout.api import optimize
 from relayout.verify.difference import difference
 from relayout.verify.interface import interface_of
-from relayout.verify.runtimes import RUNTIMES, RefusedError
-
-EVALUATOR = RUNTIMES[1]
+from relayout.verify.runtimes import REFERENCE, RefusedError
 
 
 def judged(entry: Entry, minimize: str, scratch: Path) -> str:
@@ -39,10 +37,10 @@ def judged(entry: Entry, minimize: str, scratch: Path) -> str:
     feeds = feeds_of(entry.row)
     interface = interface_of(entry.file)
     try:
-        wanted = EVALUATOR.load(entry.file, interface)(feeds)
+        wanted = REFERENCE.load(entry.file, interface)(feeds)
     except RefusedError as refusal:
         return f"not run as given: {str(refusal)[:120]}"
-    found = EVALUATOR.load(made, interface)(feeds)
+    found = REFERENCE.load(made, interface)(feeds)
     differences = [difference(*pair, None) for pair in zip(wanted, found, strict=True)]
     error = max((each.error for each in differences), default=0.0)
     return f"{'equal' if all(each.excused for each in differences) else 'DIFFERS'}, {error:.1e}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from relayout.rewrite.units import ACTIVATIONS
+from relayout.ops.quantization import ACTIVATIONS
 from tests.rewrite.rewriting import assert_kept, assert_rewrites
 
 WINDOWS = "float[2,3,1,1] w = {1,0,-1,0,1,0}, float s = {0.5}, uint8 z = {1}"

@@ -57,6 +57,26 @@ UNITS = frozenset(("Conv", "Gemm", "MatMul"))
 """Operators that runtimes join with the quantisers around them, to compute in bytes."""
 
 
+ACTIVATIONS = ("Clip", "HardSigmoid", "LeakyRelu", "Relu", "Sigmoid", "Tanh")
+"""What runtimes apply to the result of a product within the same kernel."""
+
+
+def has_one_scale(node: ir.Node) -> bool:
+    """Whether a quantiser treats every element alike, whatever its place."""
+    scale = shape_of(node.inputs[1])
+    return scale is not None and all(length == 1 for length in scale)
+
+
+def without_leading_axes(node: ir.Node, rank: int, fewer: int) -> dict[str, int] | None:
+    """The attributes of a quantiser whose operand loses axes in front; None if it cannot."""
+    if has_one_scale(node):
+        return {}
+    scale = shape_of(node.inputs[1])
+    axis = node.attributes.get_int("axis", 1) % rank
+    is_per_index = scale is not None and len(scale) == 1 and axis >= fewer
+    return {"axis": axis - fewer} if is_per_index else None
+
+
 def breaks_unit(node: ir.Node, changes: Changes) -> bool:
     """Whether runtimes compute a product of quantised factors in bytes, but not as restated."""
     return _is_unit(node, Changes()) and not _is_unit(node, changes)

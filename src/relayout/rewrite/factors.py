@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import onnx_ir as ir
 
 from relayout.graph.edit import Editor
-from relayout.graph.read import constant_of, is_op, rank_of, shape_of
+from relayout.graph.read import constant_of, is_op, rank_of
 from relayout.layout.transport import Changes, Transport
+from relayout.ops.quantization import without_leading_axes
 
 MATRIX = 2
 
@@ -34,7 +35,7 @@ class QuantisedMatrix:
         if quantiser is None or weight is None or rank is None or rank < len(weight.shape):
             return None
         batch = tuple(weight.shape)[:-MATRIX]
-        attributes = _attributes(quantiser, len(weight.shape), len(batch))
+        attributes = without_leading_axes(quantiser, len(weight.shape), len(batch))
         if not batch or any(length != 1 for length in batch) or attributes is None:
             return None
         array = weight.numpy()
@@ -55,14 +56,3 @@ def _only_read_by(value: ir.Value | None, node: ir.Node) -> ir.Node | None:
         return None
     is_alone = len(value.uses()) == 1 and not value.is_graph_output()
     return quantiser if is_alone and quantiser.graph is node.graph else None
-
-
-def _attributes(quantiser: ir.Node, rank: int, fewer: int) -> dict[str, int] | None:
-    """What a quantiser says of a constant with so many axes fewer in front; None if it cannot."""
-    scale = shape_of(quantiser.inputs[1])
-    if scale is None or len(scale) > 1:
-        return None
-    if all(length == 1 for length in scale):
-        return {}
-    axis = quantiser.attributes.get_int("axis", 1) % rank
-    return {"axis": axis - fewer} if axis >= fewer else None

@@ -8,13 +8,10 @@ from dataclasses import dataclass
 import onnx_ir as ir
 
 from relayout.graph.edit import Editor
-from relayout.graph.read import constant_of, is_op, shape_of
+from relayout.graph.read import constant_of, is_op
 from relayout.layout.transport import Transport
-from relayout.ops.quantization import SUMS_OF_PRODUCTS
+from relayout.ops.quantization import ACTIVATIONS, SUMS_OF_PRODUCTS, has_one_scale
 from relayout.rewrite.worklist import readers
-
-ACTIVATIONS = ("Clip", "HardSigmoid", "LeakyRelu", "Relu", "Sigmoid", "Tanh")
-"""What runtimes apply to the result of a product within the same kernel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +44,7 @@ def _before_quantiser(
     """Let the operand of a product change its shape before it is made real."""
     value, result = node.inputs[0], node.outputs[0]
     quantiser = None if value is None else value.producer()
-    if quantiser is None or not _is_quantiser(quantiser, "DequantizeLinear"):
+    if quantiser is None or not _is_uniform(quantiser, "DequantizeLinear"):
         return None
     stored, products = quantiser.inputs[0], readers(result)
     if stored is None or constant_of(stored) is not None or quantiser.graph is not node.graph:
@@ -82,17 +79,15 @@ def _joins(follower: ir.Node, maker: ir.Node | None) -> bool:
     """Whether runtimes join a node to the product, or to the activation of one, before it."""
     if maker is None or is_op(follower, *ACTIVATIONS):
         return is_op(maker, *SUMS_OF_PRODUCTS)
-    if not _is_quantiser(follower, "QuantizeLinear"):
+    if not _is_uniform(follower, "QuantizeLinear"):
         return False
     operand = maker.inputs[0] if is_op(maker, *ACTIVATIONS) else None
     product = maker if operand is None else operand.producer()
     return is_op(product, *SUMS_OF_PRODUCTS)
 
 
-def _is_quantiser(node: ir.Node, op_type: str) -> bool:
-    """Whether a node quantises, or the reverse, every element alike, whatever its place."""
-    scale = shape_of(node.inputs[1]) if is_op(node, op_type) else None
-    return scale is not None and all(length == 1 for length in scale)
+def _is_uniform(node: ir.Node, op_type: str) -> bool:
+    return is_op(node, op_type) and has_one_scale(node)
 
 
 def _only_reader(value: ir.Value) -> ir.Node | None:

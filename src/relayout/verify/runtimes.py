@@ -133,7 +133,6 @@ EXTENDED = Runtime("ONNX Runtime at its extended level", _open_extended)
 SMOOTH = Runtime("ONNX Runtime", _open_smooth)
 """Runs the smooth version of a model, or refuses since it has none."""
 
-RUNTIMES: Sequence[Runtime] = (
-    ONNX_RUNTIME,
-    Runtime("the reference evaluator", _open_reference),
-)
+REFERENCE = Runtime("the reference evaluator", _open_reference)
+
+RUNTIMES: Sequence[Runtime] = (ONNX_RUNTIME, REFERENCE)

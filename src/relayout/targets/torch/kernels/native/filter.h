@@ -154,6 +154,8 @@ struct Panel {
         channels(least(COLUMNS, filter_.depth - column)), line(filter_.width * channels),
         begin(most(0, first * filter_.stride - filter_.pad_top)), end(begin), lines(memory) {}
 
+  static int64_t at_a_time(const Step &filter) { return most(1, NEAREST / (filter.width * COLUMNS * filter.stride)); }
+
   static int64_t room(const Step &filter, int64_t at_a_time) {
     return (at_a_time * filter.stride + filter.kernel_height) * filter.width * COLUMNS;
   }
@@ -186,7 +188,7 @@ static void widened(const Step *steps, int64_t unit, int team) {
   const Step &f = steps[1];
   Widening cut(steps[0], f, team);
   int64_t part = unit / cut.panels % cut.by_lines, image = unit / cut.panels / cut.by_lines;
-  int64_t at_a_time = most(1, NEAREST / (f.width * COLUMNS * f.stride));
+  int64_t at_a_time = Panel::at_a_time(f);
   Share share(f.out_height, part, cut.by_lines);
   Panel panel(steps, image, unit % cut.panels, share.first, own_memory(Panel::room(f, at_a_time)));
   for (int64_t y = share.first; y < share.last; y += at_a_time)
@@ -198,7 +200,7 @@ static void narrowed(const Step *steps, int64_t unit, int team) {
   const Step &f = steps[1], &n = steps[2];
   Widening cut(steps[0], f, team);
   int64_t wide = f.out_width * f.depth, nearby = NEAR / (wide + f.stride * f.width * f.depth);
-  int64_t at_a_time = most(1, least(nearby, NEAREST / (f.width * COLUMNS * f.stride)));
+  int64_t at_a_time = most(1, least(nearby, Panel::at_a_time(f)));
   int64_t room = Panel::room(f, at_a_time), image = unit / cut.by_lines;
   Share share(f.out_height, unit % cut.by_lines, cut.by_lines);
   float *filtered = own_memory(at_a_time * wide + cut.panels * room), *memory = filtered + at_a_time * wide;
