@@ -17,6 +17,8 @@ from onnx.backend.test.runner import Runner, _normalize_tensor
 from onnx.reference import ReferenceEvaluator
 
 KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator")
+DRAWING = frozenset(("Bernoulli", "RandomUniformLike"))
+"""Operators of the tests that draw numbers; what they are expected to give was drawn as well."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,9 @@ class Case:
             Runner.assert_similar_outputs(outputs, got, rtol=self.rtol, atol=self.atol)
 
     def passes(self) -> bool:
-        """Whether the reference evaluator is right about the model as it is."""
+        """Whether the reference evaluator is right about the model as it is, and not by chance."""
+        if any(node.op_type in DRAWING for node in self.model.graph.node):
+            return False
         try:
             self.run(self.model)
         except Exception:  # noqa: BLE001 - the evaluator fails in many ways, none of them ours
