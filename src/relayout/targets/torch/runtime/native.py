@@ -23,7 +23,8 @@ def native_library(source: str) -> Any:
     compiler = shutil.which(os.environ.get("CXX", "g++"))
     if compiler is None:
         return None
-    flags = "-O3 -march=native -fno-math-errno -fno-trapping-math -std=c++17 -fPIC -shared -pthread"
+    flags = "-O3 -march=native -fno-math-errno -fno-trapping-math -fno-ivopts"
+    flags += " -std=c++17 -fPIC -shared -pthread"
     version = subprocess.run([compiler, "--version"], capture_output=True, check=False).stdout
     machine = "".join(
         line

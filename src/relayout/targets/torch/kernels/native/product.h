@@ -60,55 +60,93 @@ static inline void smooth(float *at, int64_t stride) {
   for (int i = 0; i < R * V; i++) store(at + i / V * stride + i % V * LANES, x[i]);
 }
 
+// A place that goes from row to row. The compiler is not to know where it goes: it would compute the places of all rows
+// beforehand and keep them in memory, and what surrounds a tile would take longer than a short tile itself.
+template <class T>
+struct Walk {
+  T *at;
+  int64_t apart;
+  T *next() {
+    T *here = at;
+    at += apart;
+    asm("" : "+r"(at));
+    return here;
+  }
+};
+
+template <int R, int V>
+static inline __attribute__((always_inline)) void load_rows(Vector (&sum)[R][V], Walk<const float> &from) {
+  for (int r = 0; r < R; r++) {
+    const float *row = from.next();
+    for (int v = 0; v < V; v++) sum[r][v] = load(row + v * LANES);
+  }
+}
+
+template <int R, int V>
+static inline __attribute__((always_inline)) void add_rows(Vector (&sum)[R][V], Walk<const float> &from) {
+  for (int r = 0; r < R; r++) {
+    const float *row = from.next();
+    for (int v = 0; v < V; v++) sum[r][v] += load(row + v * LANES);
+  }
+}
+
+template <int R, int V>
+static inline __attribute__((always_inline)) void store_rows(const Vector (&sum)[R][V], Walk<float> &to) {
+  for (int r = 0; r < R; r++) {
+    float *row = to.next();
+    for (int v = 0; v < V; v++) store(row + v * LANES, sum[r][v]);
+  }
+}
+
 // Rows of the result, R at a time, and V vectors of their columns: one pass over `runs` x `length` of k.
 template <int R, int V, bool SMOOTH>
 static void tiles(const Left &left, int64_t at, const float *panel, const Result &result, Share rows, int64_t column,
                   bool first, bool last, Ahead &fetched) {
-  const Left l = left;
+  const int64_t length = left.length;
+  const Addend &residual = result.residual;
+  const bool adds = last && residual.data;
   Ahead ahead = fetched;
-  const Result out = result;
-  const Vector low = all(out.low), high = all(out.high);
+  Walk<float> to = {result.data + rows.first * result.stride + column, result.stride};
+  Walk<const float> start = {to.at, to.apart};
+  if (first) start = {result.start.data + rows.first * result.start.apart + column, result.start.apart};
+  Walk<const float> other = {adds ? residual.data + rows.first * residual.apart + column : nullptr, residual.apart};
+  Walk<const float> data = {left.data + at + (left.table ? 0 : rows.first * left.stride), left.stride};
   for (int64_t row = rows.first; row < rows.last; row += R) {
     Vector sum[R][V];
     const float *from[R], *weights = panel;
-    float *to = out.data + row * out.stride + column;
-    const float *other = out.residual.data ? out.residual.data + row * out.residual.apart + column : nullptr;
-    const float *start = first ? out.start.data + row * out.start.apart + column : to;
-    const int64_t apart = first ? out.start.apart : out.stride;
-    for (int r = 0; r < R; r++) from[r] = l.row(row + r) + at;
-    if (apart) {
-      for (int r = 0; r < R; r++)
-        for (int v = 0; v < V; v++) sum[r][v] = load(start + r * apart + v * LANES);
-    } else {  // one row for all: fewer loads where products are short
-      for (int r = 0; r < R; r++)
-        for (int v = 0; v < V; v++) sum[r][v] = load(start + v * LANES);
+    if (left.table)
+      for (int r = 0; r < R; r++) from[r] = data.at + left.table[row + r];
+    else
+      for (int r = 0; r < R; r++) from[r] = data.next();
+    load_rows(sum, start);
+    if (adds) {
+      Walk<const float> soon = other;
+      for (int r = 0; r < R; r++) __builtin_prefetch(soon.next());
     }
-    if (last && other)
-      for (int r = 0; r < R; r++) __builtin_prefetch(other + r * out.residual.apart);
-    for (int64_t run = 0; run < l.runs; run++) {
+    for (int64_t run = left.runs; run > 0; run--) {
       int64_t k = 0;
-      for (; k + STRIDE <= l.length; k += STRIDE) {
+      for (; k + STRIDE <= length; k += STRIDE) {
         if (ahead.at < ahead.end)
           for (int64_t line = 0; line < ahead.lines; line++, ahead.at += 16) __builtin_prefetch(ahead.at, 0, 0);
 #pragma GCC unroll 8
         for (int i = 0; i < STRIDE; i++, weights += COLUMNS) step<R, V>(sum, from, k + i, weights);
       }
 #pragma GCC unroll 1
-      for (; k < l.length; k++, weights += COLUMNS) step<R, V>(sum, from, k, weights);
-      for (int r = 0; r < R; r++) from[r] += l.apart;
+      for (; k < length; k++, weights += COLUMNS) step<R, V>(sum, from, k, weights);
+      if (run > 1)
+        for (int r = 0; r < R; r++) from[r] += left.apart;
     }
-    if (last) {
-      if (other)
-        for (int r = 0; r < R; r++)
-          for (int v = 0; v < V; v++) sum[r][v] += load(other + r * out.residual.apart + v * LANES);
+    if (adds) add_rows(sum, other);
+    if (last && !SMOOTH) {
+      const Vector low = all(result.low), high = all(result.high);
       for (int r = 0; r < R; r++)
-        for (int v = 0; v < V && !SMOOTH; v++) sum[r][v] = smaller(high, larger(low, sum[r][v]));
+        for (int v = 0; v < V; v++) sum[r][v] = smaller(high, larger(low, sum[r][v]));
     }
-    for (int r = 0; r < R; r++)
-      for (int v = 0; v < V; v++) store(to + r * out.stride + v * LANES, sum[r][v]);
+    float *tile = to.at;
+    store_rows(sum, to);
     if (SMOOTH && last) {
-      for (int r = 0; r + 2 <= R; r += 2) smooth<2, V>(to + r * out.stride, out.stride);
-      if (R % 2) smooth<1, V>(to + (R - 1) * out.stride, out.stride);
+      for (int r = 0; r + 2 <= R; r += 2) smooth<2, V>(tile + r * result.stride, result.stride);
+      if (R % 2) smooth<1, V>(tile + (R - 1) * result.stride, result.stride);
     }
   }
   fetched = ahead;
