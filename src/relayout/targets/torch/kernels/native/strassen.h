@@ -84,16 +84,17 @@ static void strassen_panel(const Step &s, const Quarters &q, const float *sums, 
   finish(q.left(s, q.upper, q.depth), u, c21, q.lower);
 }
 
-// Many rows are shared out in blocks, whose sums stay in the cache of one thread. Of few the sums are made together,
-// and then panels are shared out.
+// Rows are shared out in blocks, whose sums stay in the cache of one thread, as does what was computed of these rows
+// before. Where blocks would be small, the sums are made together, and then panels are shared out.
 struct Halving {
   int64_t rows, count, panels;
   bool is_by_panels;
   Halving(const Step &s, int team) : rows(s.batch * s.out_height * s.out_width), panels(s.out_depth / 2 / COLUMNS) {
-    is_by_panels = rows <= MOST_ROWS;
+    is_by_panels = rows <= MOST_ROWS && rows < team * FEWEST;
     count = parts(rows, team * BLOCK) * team;
   }
-  static constexpr int64_t BLOCK = 196, MOST_ROWS = 512;  // of a block, at the most; for which there is scratch
+  // Rows of a block, at the most and at the least; for which there is scratch.
+  static constexpr int64_t BLOCK = 196, FEWEST = 64, MOST_ROWS = 512;
 };
 
 static int64_t strassen_phases(const Step &s, int team) { return Halving(s, team).is_by_panels ? 2 : 1; }
