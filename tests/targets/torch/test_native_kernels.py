@@ -241,6 +241,8 @@ def test_product_with_a_filter_and_a_product_behind(
         ((1, 2, 3, 16), 32, Activation()),
         ((1, 14, 14, 48), 96, Activation(low=0.0)),
         ((2, 5, 7, 656), 64, Activation(gelu=True)),
+        ((1, 14, 13, 656), 64, Activation(gelu=True)),
+        ((1, 7, 7, 1296), 32, Activation(low=0.0)),
         ((1, 1, 1, 16), 32, Activation()),
         ((1, 7, 7, 32), 64, Activation(low=0.0)),
         ((1, 23, 27, 16), 32, Activation(gelu=True)),

@@ -27,6 +27,9 @@ HALVED = (48, 96)
 MOST_ROWS = 512
 """The rows of a product by quarters that threads may share; more are cut into blocks."""
 
+SLICE = 640
+"""The channels that a product by quarters multiplies at a time."""
+
 
 class Kind(IntEnum):
     """In the order in which the library numbers them."""
@@ -129,8 +132,8 @@ class NativeStep:
         n, height, width, _ = self.result.image
         depth = self.source.image[3]
         if self.kind == Kind.STRASSEN:
-            rows = n * height * width
-            return 4 * -(-rows // 2) * (depth // 2 + COLUMNS) if rows <= MOST_ROWS else 0
+            rows, slices = n * height * width, -(-depth // SLICE)
+            return 4 * -(-rows // 2) * (depth // 2 + slices * COLUMNS) if rows <= MOST_ROWS else 0
         if self.kind != Kind.WINOGRAD:
             return 0
         tiles = min(MOST_TILES, n * -(-height // 4) * -(-width // 4))

@@ -93,13 +93,25 @@ def winograd_weight(weight: Any, columns: int) -> Any:
     return panels.permute(2, 0, 1, 3).reshape(-1)
 
 
-def strassen_weight(matrix: Any, columns: int) -> Any:
-    """A matrix by quarters and their sums: for each panel of half its columns seven blocks."""
-    (b11, b12), (b21, b22) = (half.chunk(2, dim=1) for half in matrix.double().chunk(2))
+def strassen_weight(matrix: Any, columns: int, deepest: int) -> Any:
+    """A matrix by quarters and their sums: by slices of its rows, then panels of half its columns.
+
+    For each of them seven blocks.
+    """
+    blocks = len(matrix) // columns
+    count = -(-len(matrix) // (2 * deepest))
+    ends = [blocks * (index + 1) // count * columns for index in range(count)]
+    cuts = [end - begin for begin, end in zip([0, *ends], ends, strict=False)]
+    return torch.cat([quarters(rows, columns) for rows in torch.split(matrix.double(), cuts)])
+
+
+def quarters(matrix: Any, columns: int) -> Any:
+    """The seven factors that are quarters of a matrix, or sums of them."""
+    (b11, b12), (b21, b22) = (half.chunk(2, dim=1) for half in matrix.chunk(2))
     t1, t3 = b12 - b11, b22 - b12
     t2 = b22 - t1
-    blocks = torch.stack([b11, b21, t2, t1, b22, t3, b21 - t2]).float()
-    return blocks.unflatten(2, (-1, columns)).permute(2, 0, 1, 3).reshape(-1)
+    factors = torch.stack([b11, b21, t2, t1, b22, t3, b21 - t2]).float()
+    return factors.unflatten(2, (-1, columns)).permute(2, 0, 1, 3).reshape(-1)
 
 
 def native_weight(form: str, weight: Any, columns: int, deepest: int) -> Any:
@@ -115,7 +127,7 @@ def native_weight(form: str, weight: Any, columns: int, deepest: int) -> Any:
     if form == "filters":
         matrix, runs = weight.permute(2, 3, 1, 0).reshape(-1, weight.shape[0]), weight.shape[2]
     if way == "strassen":
-        return strassen_weight(matrix, columns)
+        return strassen_weight(matrix, columns, deepest)
     return packed_matrix(matrix, runs, columns, deepest)
 
 

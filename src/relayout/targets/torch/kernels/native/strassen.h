@@ -8,18 +8,31 @@
 #pragma once
 #include "product.h"
 
-// Some rows of the product, by quarters. Of an odd number the upper half has one more; below it are zeros.
+// Columns of the operand that are multiplied at a time, and their sums with what was there before: the sums of a deep
+// operand do not stay in the cache.
+struct Slices {
+  int64_t depth, count;
+  explicit Slices(const Step &s) : depth(s.depth), count(parts(depth, 2 * DEEPEST)) {}
+  int64_t begin(int64_t index) const { return depth / COLUMNS * index / count * COLUMNS; }
+};
+
+// Some rows of the product and one of its slices, by quarters. Of an odd number of rows the upper half has one more;
+// below it are zeros.
 struct Quarters {
-  int64_t first, upper, lower, depth, width, apart;
-  Quarters(const Step &s, Share rows)
+  int64_t first, upper, lower, begin, depth, width, apart;
+  bool is_first, is_last;
+  Quarters(const Step &s, Share rows, int64_t slice)
       : first(rows.first), upper(parts(rows.last - rows.first, 2)), lower(rows.last - rows.first - upper),
-        depth(s.depth / 2), width(s.out_depth / 2), apart(depth + COLUMNS) {}
+        begin(Slices(s).begin(slice)), depth((Slices(s).begin(slice + 1) - begin) / 2), width(s.out_depth / 2),
+        apart(depth + COLUMNS), is_first(slice == 0), is_last(slice + 1 == Slices(s).count) {}
   int64_t sums() const { return 4 * upper * apart; }
   int64_t held() const { return upper * COLUMNS; }
-  // The operand from one of these rows and one of its columns on.
+  const float *weight(const Step &s, int64_t panel) const { return s.weight + 7 * (begin / 2 * width + panel * COLUMNS * depth); }
+  // The operand from one of these rows and one of these columns on.
   Left left(const Step &s, int64_t row, int64_t column) const {
-    if (s.table) return {s.input + column, s.table + first + row, 0, 1, depth, 0};
-    return {s.input + (first + row) * s.depth + column, nullptr, s.depth, 1, depth, 0};
+    const float *data = s.input + begin + column;
+    if (s.table) return {data, s.table + first + row, 0, 1, depth, 0};
+    return {data + (first + row) * s.depth, nullptr, s.depth, 1, depth, 0};
   }
 };
 
@@ -50,23 +63,25 @@ static void smooth_panel(float *at, int64_t stride, int64_t rows) {
 static void strassen_panel(const Step &s, const Quarters &q, const float *sums, int64_t panel, float *memory) {
   const int64_t column = panel * COLUMNS, size = q.depth * COLUMNS, next = q.upper * q.apart;
   float *u = memory, *v = u + q.held(), *w = v + q.held(), *change = w + q.held();
-  for (int i = 0; i < COLUMNS; i++) change[i] = s.bias[q.width + column + i] - s.bias[column + i];
-  const float *weights = s.weight + panel * 7 * size;
+  for (int i = 0; i < COLUMNS; i++) change[i] = q.is_first ? s.bias[q.width + column + i] - s.bias[column + i] : 0;
+  const float *before = q.is_first ? s.residual : s.output, *weights = q.weight(s, panel);
+  const float low = q.is_last ? s.low : -INFINITE, high = q.is_last ? s.high : INFINITE;
+  const int64_t activation = q.is_last ? s.activation : CLIP;
   auto add = [&](const Left &left, Addend start, Addend more, float *to) {
     Result result = {to, COLUMNS, COLUMNS, start, more, CLIP, -INFINITE, INFINITE};
     product(left, weights, result, Share(0, q.upper), Share(0, 1));
     weights += size;
   };
   auto finish = [&](const Left &left, const float *start, int64_t place, int64_t rows) {
-    Addend residual = {s.residual ? s.residual + place : nullptr, s.out_depth};
-    Result result = {s.output + place, s.out_depth, COLUMNS, {start, COLUMNS}, residual, s.activation, s.low, s.high};
+    Addend residual = {before ? before + place : nullptr, s.out_depth};
+    Result result = {s.output + place, s.out_depth, COLUMNS, {start, COLUMNS}, residual, activation, low, high};
     product(left, weights, result, Share(0, rows), Share(0, 1));
     weights += size;
   };
   auto sum = [&](int64_t index) { return Left{sums + index * next, nullptr, q.apart, 1, q.depth, 0}; };
   const int64_t c11 = q.first * s.out_depth + column, c12 = c11 + q.width;
   const int64_t c21 = c11 + q.upper * s.out_depth, c22 = c21 + q.width;
-  add(q.left(s, 0, 0), {s.bias + column, 0}, {}, u);
+  add(q.left(s, 0, 0), {q.is_first ? s.bias + column : ZEROS, 0}, {}, u);
   finish(q.left(s, 0, q.depth), u, c11, q.upper);
   add(sum(1), {u, COLUMNS}, {}, u);
   add(sum(0), {u, COLUMNS}, {change, 0}, v);
@@ -76,11 +91,11 @@ static void strassen_panel(const Step &s, const Quarters &q, const float *sums, 
     for (int64_t i = row * COLUMNS; i < (row + 1) * COLUMNS; i += LANES) {
       int64_t place = c22 + row * s.out_depth + i % COLUMNS;
       Vector x = load(v + i) + load(w + i);
-      if (s.residual) x += load(s.residual + place);
-      store(s.output + place, smaller(all(s.high), larger(all(s.low), x)));
+      if (before) x += load(before + place);
+      store(s.output + place, smaller(all(high), larger(all(low), x)));
       store(u + i, load(u + i) + load(w + i));
     }
-  if (s.activation == GELU) smooth_panel(s.output + c22, s.out_depth, q.lower);
+  if (activation == GELU) smooth_panel(s.output + c22, s.out_depth, q.lower);
   finish(q.left(s, q.upper, q.depth), u, c21, q.lower);
 }
 
@@ -105,16 +120,24 @@ static int64_t strassen_units(const Step &s, int64_t phase, int team) {
   return phase == 0 ? least(parts(halving.rows, 2), 4 * team) : halving.panels;
 }
 
-static void strassen(const Step &s, int64_t phase, int64_t unit, int team) {
-  Halving halving(s, team);
-  if (!halving.is_by_panels) {
-    Quarters q(s, Share(halving.rows, unit, halving.count));
+// The rows of a thread, slice by slice.
+static void strassen_block(const Step &s, Share rows, int64_t panels) {
+  for (int64_t slice = 0; slice < Slices(s).count; slice++) {
+    Quarters q(s, rows, slice);
     float *sums = own_memory(q.sums() + 3 * q.held() + COLUMNS);
     strassen_sums(s, q, Share(0, q.upper), sums);
-    for (int64_t panel = 0; panel < halving.panels; panel++) strassen_panel(s, q, sums, panel, sums + q.sums());
-    return;
+    for (int64_t panel = 0; panel < panels; panel++) strassen_panel(s, q, sums, panel, sums + q.sums());
   }
-  Quarters q(s, Share(0, halving.rows));
-  if (phase == 0) return strassen_sums(s, q, Share(q.upper, unit, strassen_units(s, 0, team)), s.scratch);
-  strassen_panel(s, q, s.scratch, unit, own_memory(3 * q.held() + COLUMNS));
+}
+
+static void strassen(const Step &s, int64_t phase, int64_t unit, int team) {
+  Halving halving(s, team);
+  if (!halving.is_by_panels) return strassen_block(s, Share(halving.rows, unit, halving.count), halving.panels);
+  float *sums = s.scratch;
+  for (int64_t slice = 0; slice < Slices(s).count; slice++) {
+    Quarters q(s, Share(0, halving.rows), slice);
+    if (phase == 0) strassen_sums(s, q, Share(q.upper, unit, strassen_units(s, 0, team)), sums);
+    else strassen_panel(s, q, sums, unit, own_memory(3 * q.held() + COLUMNS));
+    sums += q.sums();
+  }
 }
