@@ -209,6 +209,7 @@ struct Heights {
 
 static void pass(const Left &left, int64_t at, const float *panels, int64_t panel_size, const Result &result,
                  Share rows, Share panels_of, bool first, bool last, bool is_cold) {
+  if (rows.first == rows.last) return;
   Heights heights(rows);
   int64_t count = parts(rows.last - rows.first, ROWS), strides = most(1, panel_size / (COLUMNS * STRIDE));
   int64_t lines = is_cold ? parts(panel_size, 16 * strides * count) : 0;

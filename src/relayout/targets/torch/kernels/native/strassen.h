@@ -69,13 +69,13 @@ static void strassen_panel(const Step &s, const Quarters &q, const float *sums, 
   const int64_t activation = q.is_last ? s.activation : CLIP;
   auto add = [&](const Left &left, Addend start, Addend more, float *to) {
     Result result = {to, COLUMNS, COLUMNS, start, more, CLIP, -INFINITE, INFINITE};
-    product(left, weights, result, Share(0, q.upper), Share(0, 1));
+    pass(left, 0, weights, size, result, Share(0, q.upper), Share(0, 1), true, true, true);
     weights += size;
   };
   auto finish = [&](const Left &left, const float *start, int64_t place, int64_t rows) {
     Addend residual = {before ? before + place : nullptr, s.out_depth};
     Result result = {s.output + place, s.out_depth, COLUMNS, {start, COLUMNS}, residual, activation, low, high};
-    product(left, weights, result, Share(0, rows), Share(0, 1));
+    pass(left, 0, weights, size, result, Share(0, rows), Share(0, 1), true, true, true);
     weights += size;
   };
   auto sum = [&](int64_t index) { return Left{sums + index * next, nullptr, q.apart, 1, q.depth, 0}; };
