@@ -73,15 +73,15 @@ def test_a_choice_is_made_once(name: str, monkeypatch: pytest.MonkeyPatch) -> No
     assert tuned(program_of(small_model(name)))[1] == first
 
 
-@pytest.mark.parametrize("winograd", [True, False])
-def test_native_program_gives_the_same_numbers(name: str, winograd: bool) -> None:
+@pytest.mark.parametrize("way", [0, 1])
+def test_native_program_gives_the_same_numbers(name: str, way: int) -> None:
     if not plan.can_build():
         pytest.skip("there is no C++ compiler")
     model = small_model(name)
     program, _ = tuned(program_of(model))
-    text = assert_same(model, native(program, winograd))
+    text = assert_same(model, native(program, way))
     assert "NativeProgram(NATIVE_SOURCE" in text
-    assert ("('winograd', " in text) == (winograd and name == "residual")
+    assert ("('winograd', " in text) == (way == 1 and name == "residual")
 
 
 def test_filters_are_done_with_the_products_around_them() -> None:
@@ -89,15 +89,20 @@ def test_filters_are_done_with_the_products_around_them() -> None:
         pytest.skip("there is no C++ compiler")
     model = small_model("inverted", batch=1)
     program, _ = tuned(program_of(model))
-    text = assert_same(model, native(program, winograd=True))
+    text = assert_same(model, native(program, way=1))
     assert text.count(f"'kind': {Kind.NARROWED}") == text.count(f"'kind': {Kind.DEPTHWISE}") > 0
 
 
-def native(program: Program, winograd: bool) -> Program:
-    """The program with all that kernels can do as native regions; one region takes all of it."""
+def native(program: Program, way: int) -> Program:
+    """The program with all that kernels can do as native regions; one region takes all of it.
+
+    Of the kernels for a convolution one is taken by its place, or the last.
+    """
     made = plan.Plan.of(program, groups_of(program.model))
     fused = {part.nodes[-1]: part.fused for part in made.parts if part.fused is not None}
-    regions = native_regions(made.library_steps(), fused, lambda _window: winograd)
+    regions = native_regions(
+        made.library_steps(), fused, lambda _window, kinds: kinds[: way + 1][-1]
+    )
     assert len(regions) == 1
     (region,) = regions
     assert not isinstance(region, Step)
@@ -110,7 +115,7 @@ def test_without_a_compiler_the_same_is_done_in_torch(
     if not plan.can_build():
         pytest.skip("there is no C++ compiler")
     model = small_model(name)
-    program = native(tuned(program_of(model))[0], winograd=True)
+    program = native(tuned(program_of(model))[0], way=1)
     monkeypatch.setenv("CXX", "no-such-compiler")
     assert_same(model, program)
 

@@ -10,14 +10,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from relayout.targets.torch.kernels.fused import Activation
 from relayout.targets.torch.kernels.native_region import native_source
 from relayout.targets.torch.kernels.native_steps import (
     Buffer,
     Kind,
     NativeStep,
     entry_of,
-    fewer_kind,
     form_of,
     placed,
 )
@@ -35,31 +33,32 @@ WORTH = 1.02
 """How many times as fast as the plain way another has to be."""
 
 
-def prefers_fewer(window: Sliding, prices: Prices) -> bool:
-    """Timed once and kept."""
-    kind = fewer_kind(window, Activation())
-    if kind is None:
-        return False
+def fastest_kind(prices: Prices, window: Sliding, kinds: list[Kind]) -> Kind:
+    """The plain kernel, the first, unless another is clearly faster; timed once and kept."""
+    plain = kinds[0]
+    if len(kinds) == 1:
+        return plain
     shape = f"{'x'.join(map(str, window.source))}->{window.result[1]}"
     sizes = " by ".join("x".join(map(str, each)) for each in (window.kernel, window.strides))
     key = f"native {shape} {sizes} p{window.pads}"
-    names = ("direct", kind.name.lower())
-    if prices.best(key, names) is None:
-        for name, seconds in zip(names, _times(window, kind), strict=True):
-            prices.learn(key, name, seconds)
-    known = prices.seconds[key]
-    return known[names[0]] > WORTH * known[names[1]]
+    names = {kind: kind.name.lower() for kind in kinds}
+    if any(name not in prices.seconds.get(key, {}) for name in names.values()):
+        for kind, seconds in zip(kinds, _times(window, kinds), strict=True):
+            prices.learn(key, names[kind], seconds)
+    known = {kind: prices.seconds[key][name] for kind, name in names.items()}
+    best = min(kinds, key=known.__getitem__)
+    return best if known[plain] > WORTH * known[best] else plain
 
 
-def _times(window: Sliding, kind: Kind) -> list[float]:
-    """Seconds of a convolution, the plain way and the other, among others of its kind.
+def _times(window: Sliding, kinds: list[Kind]) -> list[float]:
+    """Seconds of a convolution by each of these kernels, among others of its shape.
 
     The first one brings threads, operand, result and scratch to where they are in a network; the
     others find all of it there, but their weights in memory.
     """
     n, depth, height, width = window.source
     image = np.random.default_rng(0).standard_normal((n, height, width, depth), np.float32)
-    programs = [_program(window, each) for each in (Kind.CONVOLUTION, kind)]
+    programs = [_program(window, each) for each in kinds]
     for program in programs:
         program(None, torch.from_numpy(image).permute(0, 3, 1, 2))
     cold = np.empty(COLD, np.float32)

@@ -16,8 +16,8 @@ from relayout.targets.torch.kernels.native_steps import (
     Image,
     Kind,
     NativeStep,
-    fewer_kind,
     form_of,
+    kinds_of,
 )
 from relayout.targets.torch.kernels.window import Sliding, known_shape, pointwise, sliding_of
 
@@ -36,8 +36,8 @@ class Stored:
 class Builder:
     """Steps while they are being collected; `add` says whether there are kernels for a group."""
 
-    prefers: Callable[[Sliding], bool] = lambda _window: True
-    """Whether a convolution or a product is faster with fewer multiplications."""
+    fastest: Callable[[Sliding, list[Kind]], Kind]
+    """Which of the kernels for a convolution or a product is to do it."""
     steps: list[NativeStep] = field(default_factory=list)
     stored: dict[ir.Value, Stored] = field(default_factory=dict)
     operands: list[ir.Value] = field(default_factory=list)
@@ -149,8 +149,7 @@ class Builder:
         return True
 
     def _kind(self, window: Sliding, group: Fused) -> Kind:
-        kind = fewer_kind(window, group.activation)
-        return kind if kind is not None and self.prefers(window) else Kind.CONVOLUTION
+        return self.fastest(window, kinds_of(window, group.activation))
 
     def _is_first(self, source: Buffer) -> bool:
         """Whether a tensor comes from outside with so few channels that it is reordered here."""

@@ -180,11 +180,13 @@ class Region:
 
 
 def native_regions(
-    steps: Sequence[Step], groups: dict[ir.Node, Fused], prefers: Callable[[Sliding], bool]
+    steps: Sequence[Step],
+    groups: dict[ir.Node, Fused],
+    fastest: Callable[[Sliding, list[Kind]], Kind],
 ) -> list[Region | Step]:
     """The steps, with those that kernels can do joined to regions as long as possible."""
     found: list[Region | Step] = []
-    builder, held = Builder(prefers), list[Step]()
+    builder, held = Builder(fastest), list[Step]()
     for step in steps:
         group = groups.get(step.nodes[-1]) if len(step.nodes) > 1 else None
         item = group or groups.get(step.nodes[0]) or step.nodes[0]
@@ -192,7 +194,7 @@ def native_regions(
             held.append(step)
             continue
         found += _closed(builder, held)
-        builder, held = Builder(prefers), []
+        builder, held = Builder(fastest), []
         if builder.add(item):
             held.append(step)
         else:

@@ -57,16 +57,17 @@ ROW_WISE = frozenset((Kind.CONVOLUTION, Kind.WIDENED, Kind.NARROWED, Kind.STRASS
 """Products whose rows may begin anywhere in their operand."""
 
 
-def fewer_kind(window: Sliding, activation: Activation) -> Kind | None:
-    """The kernel that does a convolution with fewer multiplications, if there is one."""
+def kinds_of(window: Sliding, activation: Activation) -> list[Kind]:
+    """The kernels for a convolution: the plain one, then those with fewer multiplications."""
     depth, (n, out_depth, height, width) = window.source[1], window.result
     if window.is_product:
         halves = depth % COLUMNS == out_depth % (2 * COLUMNS) == 0 and depth <= DEEPEST
         is_large = n * height * width >= HALVED[0] and min(depth, out_depth) >= HALVED[1]
-        return Kind.STRASSEN if halves and is_large else None
+        return [Kind.CONVOLUTION, Kind.STRASSEN] if halves and is_large else [Kind.CONVOLUTION]
     is_plain = (window.kernel, window.strides, window.groups) == ((3, 3), (1, 1), 1)
     fits = max(depth, out_depth) <= DEEPEST and depth % LANES == out_depth % LANES == 0
-    return Kind.WINOGRAD if is_plain and fits and not activation.gelu else None
+    can_be_tiled = is_plain and fits and not activation.gelu
+    return [Kind.CONVOLUTION, Kind.WINOGRAD] if can_be_tiled else [Kind.CONVOLUTION]
 
 
 def form_of(kind: Kind, form: str) -> str:

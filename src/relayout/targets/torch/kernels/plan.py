@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 
 import onnx_ir as ir
 import torch
@@ -16,7 +16,7 @@ from relayout.fusion.groups import Abilities
 from relayout.targets.torch.compiled import check_device
 from relayout.targets.torch.kernels.candidates import forms_of, key_of, products_of
 from relayout.targets.torch.kernels.conv_form import ConvForm
-from relayout.targets.torch.kernels.fewer import prefers_fewer
+from relayout.targets.torch.kernels.fewer import fastest_kind
 from relayout.targets.torch.kernels.fused import Fused
 from relayout.targets.torch.kernels.inductor import (
     EagerRun,
@@ -116,7 +116,7 @@ class Plan:
         if not can_build():
             return list(steps)
         whole: list[Step] = []
-        for region in native_regions(steps, fused, lambda each: prefers_fewer(each, prices)):
+        for region in native_regions(steps, fused, partial(fastest_kind, prices)):
             if isinstance(region, Step):
                 whole.append(region)
                 continue
