@@ -22,7 +22,8 @@ STRIDED = replace(LARGE, source=(1, 96, 15, 16), strides=(2, 2))
 
 @pytest.mark.skipif(not can_build(), reason="there is no compiler")
 @pytest.mark.parametrize(
-    ("window", "others"), [(LARGE, {"strassen"}), (PADDED, {"winograd"}), (STRIDED, {"strassen"})]
+    ("window", "others"),
+    [(LARGE, {"strassen"}), (PADDED, {"winograd", "small_winograd"}), (STRIDED, {"strassen"})],
 )
 def test_all_ways_are_timed_once(window: Sliding, others: set[str]) -> None:
     prices = Prices("here")
@@ -50,6 +51,42 @@ def test_the_plain_way_stays_unless_another_is_clearly_faster(
     prices = Prices("here", {key: {"convolution": 1.0, "strassen": seconds}})
     assert fastest(LARGE, prices) == preferred
     assert list(prices.seconds) == [key]
+
+
+@pytest.mark.parametrize(
+    ("large", "small", "preferred"),
+    [
+        (0.8, 0.7, Kind.SMALL_WINOGRAD),
+        (0.7, 0.8, Kind.WINOGRAD),
+        (0.99, 0.9, Kind.SMALL_WINOGRAD),
+        (0.99, 0.99, Kind.CONVOLUTION),
+    ],
+)
+def test_the_fastest_of_three_ways_is_taken(large: float, small: float, preferred: Kind) -> None:
+    key = "native 1x8x5x7->16 3x3 by 1x1 p(1, 1, 1, 1)"
+    known = {"convolution": 1.0, "winograd": large, "small_winograd": small}
+    prices = Prices("here", {key: known})
+    assert fastest(PADDED, prices) == preferred
+    assert list(prices.seconds) == [key]
+
+
+def test_a_way_that_was_never_timed_has_all_timed_again() -> None:
+    if not can_build():
+        pytest.skip("there is no compiler")
+    key = "native 1x8x5x7->16 3x3 by 1x1 p(1, 1, 1, 1)"
+    prices = Prices("here", {key: {"convolution": 1e9, "winograd": 1e9}})
+    fastest(PADDED, prices)
+    assert set(prices.seconds[key]) == {"convolution", "winograd", "small_winograd"}
+    assert max(prices.seconds[key].values()) < 1e9
+
+
+def test_a_gaussian_unit_leaves_the_plain_way() -> None:
+    assert kinds_of(PADDED, Activation(gelu=True)) == [Kind.CONVOLUTION]
+    assert kinds_of(PADDED, Activation()) == [
+        Kind.CONVOLUTION,
+        Kind.WINOGRAD,
+        Kind.SMALL_WINOGRAD,
+    ]
 
 
 def test_small_products_have_one_way() -> None:

@@ -73,7 +73,7 @@ def test_a_choice_is_made_once(name: str, monkeypatch: pytest.MonkeyPatch) -> No
     assert tuned(program_of(small_model(name)))[1] == first
 
 
-@pytest.mark.parametrize("way", [0, 1])
+@pytest.mark.parametrize("way", [0, 1, 2])
 def test_native_program_gives_the_same_numbers(name: str, way: int) -> None:
     if not plan.can_build():
         pytest.skip("there is no C++ compiler")
@@ -82,6 +82,7 @@ def test_native_program_gives_the_same_numbers(name: str, way: int) -> None:
     text = assert_same(model, native(program, way))
     assert "NativeProgram(NATIVE_SOURCE" in text
     assert ("('winograd', " in text) == (way == 1 and name == "residual")
+    assert ("('small winograd', " in text) == (way == 2 and name == "residual")
 
 
 def test_filters_are_done_with_the_products_around_them() -> None:

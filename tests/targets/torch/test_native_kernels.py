@@ -13,11 +13,13 @@ torch = pytest.importorskip("torch")
 from relayout.targets.torch.kernels.fused import Activation  # noqa: E402
 from relayout.targets.torch.kernels.native_region import native_source  # noqa: E402
 from relayout.targets.torch.kernels.native_steps import (  # noqa: E402
+    TILES,
     Buffer,
     Image,
     Kind,
     NativeStep,
     entry_of,
+    form_of,
     placed,
 )
 from relayout.targets.torch.kernels.plan import can_build  # noqa: E402
@@ -126,29 +128,55 @@ def test_filter_per_channel(image: Image, kernel: int, stride: int, threads: int
     assert_near(given, wanted.clamp(min=0.0))
 
 
+@pytest.mark.parametrize("kind", TILES)
 @pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("with_sum", [False, True])
 @pytest.mark.parametrize(
     ("image", "width"),
-    [((1, 4, 4, 8), 8), ((1, 7, 7, 40), 24), ((2, 9, 14, 16), 32), ((1, 30, 33, 24), 16)],
+    [
+        ((1, 1, 1, 8), 8),
+        ((1, 4, 4, 8), 8),
+        ((1, 7, 7, 40), 24),
+        ((3, 7, 5, 24), 40),
+        ((2, 9, 14, 16), 32),
+        ((1, 30, 33, 24), 16),
+    ],
 )
-def test_winograd(image: Image, width: int, threads: int) -> None:
+def test_winograd(image: Image, width: int, with_sum: bool, threads: int, kind: Kind) -> None:
+    activation = Activation(low=0.0) if with_sum else Activation(low=-20.0, high=20.0)
     result = Buffer((*image[:3], width))
     x, residual = stored(image), stored(result.image)
     weight, bias = torch.randn(width, image[3], 3, 3), torch.randn(width)
     step = NativeStep(
-        Kind.WINOGRAD,
+        kind,
         Buffer(image, 0),
         result,
-        ("winograd", "w"),
+        (form_of(kind, "filters"), "w"),
         "b",
-        Buffer(result.image, 1),
+        Buffer(result.image, 1) if with_sum else None,
         kernel=(3, 3),
         pads=(1, 1),
-        activation=Activation(low=0.0),
+        activation=activation,
     )
-    wanted = functional.conv2d(x.double(), weight.double(), bias.double(), 1, 1) + residual.double()
-    given = performed([step], {"w": weight, "b": bias}, [x, residual], threads)
-    assert_near(given, wanted.clamp(min=0.0))
+    wanted = functional.conv2d(x.double(), weight.double(), bias.double(), 1, 1)
+    wanted = wanted + (residual.double() if with_sum else 0.0)
+    operands = [x, residual] if with_sum else [x]
+    given = performed([step], {"w": weight, "b": bias}, operands, threads)
+    assert_near(given, activated(wanted, activation))
+
+
+@pytest.mark.parametrize("kind", TILES)
+@pytest.mark.parametrize("pads", [(0, 0, 0, 0), (2, 0, 1, 1), (0, 1, 2, 0)])
+def test_winograd_with_borders_of_many_kinds(pads: tuple[int, ...], kind: Kind) -> None:
+    image, (top, left, bottom, right) = (2, 8, 9, 16), pads
+    x, weight, bias = stored(image), torch.randn(24, 16, 3, 3), torch.randn(24)
+    bordered = functional.pad(x.double(), (left, right, top, bottom))
+    wanted = functional.conv2d(bordered, weight.double(), bias.double())
+    result = Buffer((2, *wanted.shape[2:], 24))
+    packed = (form_of(kind, "filters"), "w")
+    sizes = ((3, 3), (1, 1), (top, left))
+    step = NativeStep(kind, Buffer(image, 0), result, packed, "b", None, *sizes)
+    assert_near(performed([step], {"w": weight, "b": bias}, [x], 2), wanted)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])

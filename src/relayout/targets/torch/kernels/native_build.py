@@ -12,6 +12,7 @@ from relayout.graph.read import constant_of, is_op, perm_of
 from relayout.targets.torch.kernels.fused import Fused, activation_of
 from relayout.targets.torch.kernels.native_steps import (
     LANES,
+    TILES,
     Buffer,
     Image,
     Kind,
@@ -142,7 +143,7 @@ class Builder:
                 residual,
                 window.kernel,
                 window.strides,
-                (window.pads[0], window.pads[1]) if kind == Kind.WINOGRAD else (0, 0),
+                (window.pads[0], window.pads[1]) if kind in TILES else (0, 0),
                 group.activation,
             )
         )

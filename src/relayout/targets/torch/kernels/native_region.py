@@ -16,7 +16,7 @@ from relayout.targets.torch.draft import WEIGHTS, Draft
 from relayout.targets.torch.kernels.fused import Fused
 from relayout.targets.torch.kernels.native_build import Builder, Stored
 from relayout.targets.torch.kernels.native_joins import joined
-from relayout.targets.torch.kernels.native_steps import Kind, entry_of, placed
+from relayout.targets.torch.kernels.native_steps import TILES, Kind, entry_of, placed
 from relayout.targets.torch.kernels.window import Sliding, known_shape
 from relayout.targets.torch.program import Step
 from relayout.targets.torch.runtime.native import NativeProgram
@@ -33,7 +33,7 @@ FILES = (
     "channels.h",
     "program.cpp",
 )
-HEAVY = frozenset((Kind.CONVOLUTION, Kind.WINOGRAD, Kind.STRASSEN, Kind.DEPTHWISE))
+HEAVY = frozenset((Kind.CONVOLUTION, Kind.STRASSEN, Kind.DEPTHWISE, *TILES))
 
 
 @cache

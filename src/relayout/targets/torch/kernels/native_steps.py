@@ -46,6 +46,7 @@ class Kind(IntEnum):
     WIDENED = 9
     STRASSEN = 10
     NARROWED = 11
+    SMALL_WINOGRAD = 12
 
     @property
     def taken_along(self) -> int:
@@ -55,6 +56,9 @@ class Kind(IntEnum):
 
 ROW_WISE = frozenset((Kind.CONVOLUTION, Kind.WIDENED, Kind.NARROWED, Kind.STRASSEN))
 """Products whose rows may begin anywhere in their operand."""
+
+TILES = {Kind.WINOGRAD: 4, Kind.SMALL_WINOGRAD: 2}
+"""Results on a side of a tile of Winograd's convolutions."""
 
 
 def kinds_of(window: Sliding, activation: Activation) -> list[Kind]:
@@ -67,13 +71,13 @@ def kinds_of(window: Sliding, activation: Activation) -> list[Kind]:
     is_plain = (window.kernel, window.strides, window.groups) == ((3, 3), (1, 1), 1)
     fits = max(depth, out_depth) <= DEEPEST and depth % LANES == out_depth % LANES == 0
     can_be_tiled = is_plain and fits and not activation.gelu
-    return [Kind.CONVOLUTION, Kind.WINOGRAD] if can_be_tiled else [Kind.CONVOLUTION]
+    return [Kind.CONVOLUTION, *TILES] if can_be_tiled else [Kind.CONVOLUTION]
 
 
 def form_of(kind: Kind, form: str) -> str:
     """How the weight of a convolution or a product is packed for a kernel."""
-    if kind == Kind.WINOGRAD:
-        return "winograd"
+    if kind in TILES:
+        return "small winograd" if kind == Kind.SMALL_WINOGRAD else "winograd"
     return f"strassen {form}" if kind == Kind.STRASSEN else form
 
 
@@ -124,7 +128,7 @@ class NativeStep:
     @property
     def can_sum(self) -> bool:
         """Whether it could add another tensor to what it computes."""
-        is_product = self.kind in {Kind.CONVOLUTION, Kind.WINOGRAD, Kind.STRASSEN}
+        is_product = self.kind in {Kind.CONVOLUTION, Kind.STRASSEN, *TILES}
         return is_product and self.residual is None and self.activation.is_none
 
     @property
@@ -135,10 +139,11 @@ class NativeStep:
         if self.kind == Kind.STRASSEN:
             rows, slices = n * height * width, -(-depth // SLICE)
             return 4 * -(-rows // 2) * (depth // 2 + slices * COLUMNS) if rows <= MOST_ROWS else 0
-        if self.kind != Kind.WINOGRAD:
+        side = TILES.get(self.kind)
+        if side is None:
             return 0
-        tiles = min(MOST_TILES, n * -(-height // 4) * -(-width // 4))
-        return 36 * (-(-tiles * (depth + COLUMNS) // COLUMNS) | 1) * COLUMNS
+        tiles = min(MOST_TILES, n * -(-height // side) * -(-width // side))
+        return (side + 2) ** 2 * (-(-tiles * (depth + COLUMNS) // COLUMNS) | 1) * COLUMNS
 
     def with_sum(self, other: Buffer, result: Buffer, activation: Activation) -> NativeStep:
         return replace(self, residual=other, result=result, activation=activation)

@@ -82,12 +82,17 @@ def packed_matrix(matrix: Any, runs: int, columns: int, deepest: int) -> Any:
     return torch.cat(parts)
 
 
-def winograd_weight(weight: Any, columns: int) -> Any:
-    """The filters of a 3x3 convolution, transformed: for each panel of columns 36 matrices."""
+def winograd_weight(weight: Any, columns: int, is_small: bool) -> Any:
+    """The filters of a 3x3 convolution, transformed: for each panel of columns 36 matrices.
+
+    For small tiles there are 16.
+    """
     rows = [[6, 0, 0], [-4, -4, -4], [-4, 4, -4], [1, 2, 4], [1, -2, 4], [0, 0, 24]]
-    change = torch.tensor(rows, dtype=torch.float64) / 24
+    if is_small:
+        rows = [[2, 0, 0], [1, 1, 1], [1, -1, 1], [0, 0, 2]]
+    change = torch.tensor(rows, dtype=torch.float64) / rows[-1][-1]
     filters = torch.einsum("ij,ocjk,lk->ilco", change, weight.double(), change).float()
-    matrices = filters.reshape(36, weight.shape[1], weight.shape[0])
+    matrices = filters.flatten(0, 1)
     width = -weight.shape[0] % columns
     panels = torch.nn.functional.pad(matrices, [0, width]).unflatten(2, (-1, columns))
     return panels.permute(2, 0, 1, 3).reshape(-1)
@@ -118,7 +123,7 @@ def native_weight(form: str, weight: Any, columns: int, deepest: int) -> Any:
     """A weight as the kernel of a step wants it: "strassen matrix" or the like for products."""
     way, _, form = form.rpartition(" ")
     if form == "winograd":
-        return winograd_weight(weight, columns)
+        return winograd_weight(weight, columns, way == "small")
     if form == "depthwise":
         return weight.squeeze(1).permute(1, 2, 0).reshape(-1)
     if form == "vector":
