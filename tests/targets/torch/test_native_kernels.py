@@ -301,14 +301,30 @@ def test_product_by_quarters(
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("image", [(2, 13, 15, 32), (1, 56, 54, 16), (1, 7, 7, 48)])
-def test_product_of_every_second_pixel_by_quarters(image: Image, threads: int) -> None:
-    x, weight, bias = stored(image), torch.randn(64, image[3], 1, 1), torch.randn(64)
+@pytest.mark.parametrize(
+    ("image", "kernel"),
+    [
+        ((2, 13, 15, 32), (1, 1)),
+        ((1, 56, 54, 16), (1, 1)),
+        ((1, 7, 7, 48), (1, 1)),
+        ((2, 13, 15, 32), (3, 2)),
+        ((1, 33, 31, 16), (2, 2)),
+        ((1, 9, 8, 656), (2, 3)),
+    ],
+)
+def test_convolution_of_every_second_pixel_by_quarters(
+    image: Image, kernel: tuple[int, int], threads: int
+) -> None:
+    x, weight, bias = stored(image), torch.randn(64, image[3], *kernel), torch.randn(64)
     wanted = functional.conv2d(x.double(), weight.double(), bias.double(), 2)
     result = Buffer((image[0], *wanted.shape[2:], 64))
+    residual = Buffer(result.image, 1)
+    other = stored(result.image)
     packed = ("strassen filters", "w")
-    step = NativeStep(Kind.STRASSEN, Buffer(image, 0), result, packed, "b", strides=(2, 2))
-    assert_near(performed([step], {"w": weight, "b": bias}, [x], threads), wanted)
+    source, strides = Buffer(image, 0), (2, 2)
+    step = NativeStep(Kind.STRASSEN, source, result, packed, "b", residual, kernel, strides)
+    given = performed([step], {"w": weight, "b": bias}, [x, other], threads)
+    assert_near(given, wanted + other)
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -12,6 +12,7 @@ import torch
 
 from relayout.targets.torch.kernels.native_region import native_source
 from relayout.targets.torch.kernels.native_steps import (
+    TILES,
     Buffer,
     Kind,
     NativeStep,
@@ -95,7 +96,7 @@ def _steps(window: Sliding, kind: Kind, source: Buffer, weight: str) -> list[Nat
     packed = (form_of(kind, "filters"), weight)
     sizes = (window.kernel, window.strides, (top, left))
     step = NativeStep(kind, source, result, packed, "bias", None, *sizes)
-    if kind != Kind.CONVOLUTION or not any(window.pads):
+    if kind in TILES or not any(window.pads):
         return [step]
     given = Buffer((n, height + top + bottom, width + left + right, depth))
     border = NativeStep(Kind.BORDER, source, given, pads=(top, left))

@@ -130,7 +130,7 @@ class Builder:
 
     def _conv(self, group: Fused, window: Sliding, source: Buffer, residual: Buffer | None) -> bool:
         kind = self._kind(window, group)
-        if kind == Kind.CONVOLUTION and (any(window.pads) or self._is_first(source)):
+        if kind not in TILES and (any(window.pads) or self._is_first(source)):
             source = self._bordered(source, window)
         result = self._write(group.output, _image(window.result), is_image=True)
         self.steps.append(

@@ -63,15 +63,15 @@ TILES = {Kind.WINOGRAD: 4, Kind.SMALL_WINOGRAD: 2}
 
 def kinds_of(window: Sliding, activation: Activation) -> list[Kind]:
     """The kernels for a convolution: the plain one, then those with fewer multiplications."""
+    if window.groups != 1:
+        return [Kind.CONVOLUTION]
     depth, (n, out_depth, height, width) = window.source[1], window.result
-    if window.is_product:
-        halves = depth % COLUMNS == out_depth % (2 * COLUMNS) == 0 and depth <= DEEPEST
-        is_large = n * height * width >= HALVED[0] and min(depth, out_depth) >= HALVED[1]
-        return [Kind.CONVOLUTION, Kind.STRASSEN] if halves and is_large else [Kind.CONVOLUTION]
-    is_plain = (window.kernel, window.strides, window.groups) == ((3, 3), (1, 1), 1)
-    fits = max(depth, out_depth) <= DEEPEST and depth % LANES == out_depth % LANES == 0
-    can_be_tiled = is_plain and fits and not activation.gelu
-    return [Kind.CONVOLUTION, *TILES] if can_be_tiled else [Kind.CONVOLUTION]
+    if (window.kernel, window.strides) == ((3, 3), (1, 1)):
+        fits = max(depth, out_depth) <= DEEPEST and depth % LANES == out_depth % LANES == 0
+        return [Kind.CONVOLUTION, *TILES] if fits and not activation.gelu else [Kind.CONVOLUTION]
+    halves = depth % COLUMNS == out_depth % (2 * COLUMNS) == 0 and depth <= DEEPEST
+    is_large = n * height * width >= HALVED[0] and min(depth, out_depth) >= HALVED[1]
+    return [Kind.CONVOLUTION, Kind.STRASSEN] if halves and is_large else [Kind.CONVOLUTION]
 
 
 def form_of(kind: Kind, form: str) -> str:
@@ -138,7 +138,8 @@ class NativeStep:
         depth = self.source.image[3]
         if self.kind == Kind.STRASSEN:
             rows, slices = n * height * width, -(-depth // SLICE)
-            return 4 * -(-rows // 2) * (depth // 2 + slices * COLUMNS) if rows <= MOST_ROWS else 0
+            sums = 4 * -(-rows // 2) * (depth // 2 + slices * COLUMNS)
+            return math.prod(self.kernel) * sums if rows <= MOST_ROWS else 0
         side = TILES.get(self.kind)
         if side is None:
             return 0

@@ -27,14 +27,10 @@ class Sliding:
     groups: int
 
     @property
-    def is_product(self) -> bool:
-        """A product of pixels with a matrix."""
-        return self.kernel == (1, 1) and self.pads == (0, 0, 0, 0) and self.groups == 1
-
-    @property
     def is_pointwise(self) -> bool:
         """A product of every pixel with a matrix."""
-        return self.is_product and self.strides == (1, 1)
+        is_plain = self.kernel == self.strides == (1, 1) and self.groups == 1
+        return is_plain and self.pads == (0, 0, 0, 0)
 
     @property
     def padding(self) -> tuple[int, int] | None:

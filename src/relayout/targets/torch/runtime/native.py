@@ -98,15 +98,15 @@ def winograd_weight(weight: Any, columns: int, is_small: bool) -> Any:
     return panels.permute(2, 0, 1, 3).reshape(-1)
 
 
-def strassen_weight(matrix: Any, columns: int, deepest: int) -> Any:
+def strassen_weight(matrix: Any, pixels: int, columns: int, deepest: int) -> Any:
     """A matrix by quarters and their sums: by slices of its rows, then panels of half its columns.
 
-    For each of them seven blocks.
+    A slice is some channels of one pixel of a window. For each panel of it there are seven blocks.
     """
-    blocks = len(matrix) // columns
-    count = -(-len(matrix) // (2 * deepest))
-    ends = [blocks * (index + 1) // count * columns for index in range(count)]
-    cuts = [end - begin for begin, end in zip([0, *ends], ends, strict=False)]
+    depth = len(matrix) // pixels
+    count = -(-depth // (2 * deepest))
+    ends = [depth // columns * (index + 1) // count * columns for index in range(count)]
+    cuts = [end - begin for begin, end in zip([0, *ends], ends, strict=False)] * pixels
     return torch.cat([quarters(rows, columns) for rows in torch.split(matrix.double(), cuts)])
 
 
@@ -132,7 +132,8 @@ def native_weight(form: str, weight: Any, columns: int, deepest: int) -> Any:
     if form == "filters":
         matrix, runs = weight.permute(2, 3, 1, 0).reshape(-1, weight.shape[0]), weight.shape[2]
     if way == "strassen":
-        return strassen_weight(matrix, columns, deepest)
+        pixels = weight[0, 0].numel() if form == "filters" else 1
+        return strassen_weight(matrix, pixels, columns, deepest)
     return packed_matrix(matrix, runs, columns, deepest)
 
 

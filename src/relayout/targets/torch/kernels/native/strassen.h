@@ -8,31 +8,40 @@
 #pragma once
 #include "product.h"
 
-// Columns of the operand that are multiplied at a time, and their sums with what was there before: the sums of a deep
-// operand do not stay in the cache.
+// What is multiplied at a time: some channels of one pixel of each window, and added to what was there before. The sums
+// of more would not stay in the cache.
 struct Slices {
-  int64_t depth, count;
-  explicit Slices(const Step &s) : depth(s.depth), count(parts(depth, 2 * DEEPEST)) {}
-  int64_t begin(int64_t index) const { return depth / COLUMNS * index / count * COLUMNS; }
+  int64_t parts_of_pixel, count;
+  explicit Slices(const Step &s)
+      : parts_of_pixel(parts(s.depth, 2 * DEEPEST)), count(s.kernel_height * s.kernel_width * parts_of_pixel) {}
+  int64_t pixel(int64_t index) const { return index / parts_of_pixel; }
+  Share channels(const Step &s, int64_t index) const {
+    Share columns(s.depth / COLUMNS, index % parts_of_pixel, parts_of_pixel);
+    return Share(columns.first * COLUMNS, columns.last * COLUMNS);
+  }
 };
 
 // Some rows of the product and one of its slices, by quarters. Of an odd number of rows the upper half has one more;
 // below it are zeros.
 struct Quarters {
-  int64_t first, upper, lower, begin, depth, width, apart;
+  int64_t first, upper, lower, depth, width, apart;
+  const float *input, *weight;
   bool is_first, is_last;
   Quarters(const Step &s, Share rows, int64_t slice)
       : first(rows.first), upper(parts(rows.last - rows.first, 2)), lower(rows.last - rows.first - upper),
-        begin(Slices(s).begin(slice)), depth((Slices(s).begin(slice + 1) - begin) / 2), width(s.out_depth / 2),
-        apart(depth + COLUMNS), is_first(slice == 0), is_last(slice + 1 == Slices(s).count) {}
+        width(s.out_depth / 2), is_first(slice == 0), is_last(slice + 1 == Slices(s).count) {
+    Share channels = Slices(s).channels(s, slice);
+    int64_t pixel = Slices(s).pixel(slice), down = pixel / s.kernel_width, across = pixel % s.kernel_width;
+    depth = (channels.last - channels.first) / 2, apart = depth + COLUMNS;
+    input = s.input + (down * s.width + across) * s.depth + channels.first;
+    weight = s.weight + 7 * (pixel * s.depth + channels.first) / 2 * width;
+  }
   int64_t sums() const { return 4 * upper * apart; }
   int64_t held() const { return upper * COLUMNS; }
-  const float *weight(const Step &s, int64_t panel) const { return s.weight + 7 * (begin / 2 * width + panel * COLUMNS * depth); }
   // The operand from one of these rows and one of these columns on.
   Left left(const Step &s, int64_t row, int64_t column) const {
-    const float *data = s.input + begin + column;
-    if (s.table) return {data, s.table + first + row, 0, 1, depth, 0};
-    return {data + (first + row) * s.depth, nullptr, s.depth, 1, depth, 0};
+    if (s.table) return {input + column, s.table + first + row, 0, 1, depth, 0};
+    return {input + (first + row) * s.depth + column, nullptr, s.depth, 1, depth, 0};
   }
 };
 
@@ -64,7 +73,7 @@ static void strassen_panel(const Step &s, const Quarters &q, const float *sums, 
   const int64_t column = panel * COLUMNS, size = q.depth * COLUMNS, next = q.upper * q.apart;
   float *u = memory, *v = u + q.held(), *w = v + q.held(), *change = w + q.held();
   for (int i = 0; i < COLUMNS; i++) change[i] = q.is_first ? s.bias[q.width + column + i] - s.bias[column + i] : 0;
-  const float *before = q.is_first ? s.residual : s.output, *weights = q.weight(s, panel);
+  const float *before = q.is_first ? s.residual : s.output, *weights = q.weight + panel * 7 * size;
   const float low = q.is_last ? s.low : -INFINITE, high = q.is_last ? s.high : INFINITE;
   const int64_t activation = q.is_last ? s.activation : CLIP;
   auto add = [&](const Left &left, Addend start, Addend more, float *to) {
