@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnx
 import pytest
@@ -20,6 +23,7 @@ from relayout.compiling import program_of  # noqa: E402
 from relayout.errors import RelayoutError  # noqa: E402
 from relayout.targets.torch.compiled import loaded  # noqa: E402
 from relayout.targets.torch.names import Names, identifier  # noqa: E402
+from relayout.targets.torch.runtime.model import as_tensor  # noqa: E402
 from relayout.targets.torch.source import write_source  # noqa: E402
 from relayout.targets.torch.statements import Statement, finished  # noqa: E402
 from tests.ops import law  # noqa: E402
@@ -116,8 +120,28 @@ def test_wrong_inputs_are_told_apart() -> None:
     ):
         with pytest.raises(TypeError, match=said):
             compiled(*arguments)
-    with pytest.raises(ValueError, match=r"shape \[2, 5\]"):
-        compiled(np.ones((2, 5), np.float32))
+    for shape in ((2, 5), (2, 4, 1)):
+        with pytest.raises(ValueError, match=re.escape(f"shape {list(shape)}, not ['N', 4]")):
+            compiled(np.ones(shape, np.float32))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "held"),
+    [
+        (np.float32, "float32"),
+        (np.dtype(np.int64).newbyteorder("<"), "int64"),
+        (ml_dtypes.bfloat16, "bfloat16"),
+        (ml_dtypes.float8_e5m2, "float8_e5m2"),
+        (ml_dtypes.int4, "int8"),
+    ],
+)
+def test_arrays_that_must_not_be_written_become_tensors(dtype: Any, held: str) -> None:
+    array = np.array([[1, 2], [3, 4]]).astype(dtype)
+    array.flags.writeable = False
+    with warnings.catch_warnings(action="error"):
+        tensor = as_tensor(array, "cpu")
+    assert tensor.dtype == getattr(torch, held)
+    assert tensor.float().tolist() == [[1, 2], [3, 4]]
 
 
 def test_weights_among_the_inputs_are_constants_unless_they_may_be_overridden() -> None:

@@ -57,14 +57,17 @@ def as_tensor(value: Any, device: Any) -> Any:
         return [as_tensor(item, device) for item in value]
     if value is None or isinstance(value, torch.Tensor):
         return value if value is None else value.to(device)
-    name = getattr(getattr(value, "dtype", None), "name", "")
+    if not getattr(getattr(value, "flags", None), "writeable", True):
+        value = value.copy()
+    dtype: Any = getattr(value, "dtype", None)
+    # Numpy is slow to name a type, and its own need no name here.
+    name = "" if getattr(dtype, "isbuiltin", 1) == 1 else dtype.name
     if name in {"int2", "int4", "uint2", "uint4"}:  # held as bytes
         value = value.astype("int8" if name[0] == "i" else "uint8")
     if name == "bfloat16" or name.startswith("float8"):
         words = torch.as_tensor(value.view(f"uint{8 * value.itemsize}"))
         return words.view(getattr(torch, name)).to(device)
-    is_fixed = not getattr(getattr(value, "flags", None), "writeable", True)
-    return torch.as_tensor(value.copy() if is_fixed else value).to(device)
+    return torch.as_tensor(value, device=device)
 
 
 def as_array(value: Any, dtype: str) -> Any:
@@ -144,12 +147,14 @@ class Model:
             return value
         if dtypes and value.dtype not in dtypes:
             raise TypeError(f"input {name!r} has type {value.dtype}, not {dtypes[0]}")
-        if shape is not None and not (
-            len(shape) == value.dim()
-            and all(
-                not isinstance(length, int) or length == own
-                for length, own in zip(shape, value.shape, strict=True)
-            )
-        ):
+        if shape is not None and value.shape != shape and not self._fits(value.shape, shape):
             raise ValueError(f"input {name!r} has shape {list(value.shape)}, not {list(shape)}")
         return value
+
+    @staticmethod
+    def _fits(own: Any, shape: Any) -> bool:
+        """Whether lengths are those that are declared, as far as they are numbers."""
+        return len(shape) == len(own) and all(
+            not isinstance(length, int) or length == each
+            for length, each in zip(shape, own, strict=True)
+        )
