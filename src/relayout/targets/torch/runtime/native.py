@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -199,7 +198,8 @@ class NativeProgram:
         kind: Any = type("Step", (ctypes.Structure,), {"_fields_": fields})
         self.steps = (kind * len(steps))()
         self.count = ctypes.c_int64(len(steps))
-        self.patches: list[tuple[int, str, int]] = []
+        self.copy = ctypes.memmove
+        self.patches: list[tuple[Any, str, int]] = []
         for index, step in enumerate(steps):
             for name in (*names.split(), "low", "high"):
                 setattr(self.steps[index], name, step[name])
@@ -213,7 +213,7 @@ class NativeProgram:
 
     def _point(self, index: int, name: str, place: int | str | None) -> None:
         if isinstance(place, str):
-            self.patches.append((index, name, int(place.split()[1])))
+            self.patches.append((self.steps[index], name, int(place.split()[1])))
         elif place is not None:
             setattr(self.steps[index], name, self.arena.data_ptr() + 4 * place)
 
@@ -227,8 +227,8 @@ class NativeProgram:
             for x, order in zip(operands, self.orders, strict=True)
         ]
         with self.lock:
-            for index, name, operand in self.patches:
-                setattr(self.steps[index], name, given[operand].data_ptr())
+            for step, name, operand in self.patches:
+                setattr(step, name, given[operand].data_ptr())
             self.perform()
             return tuple(self._result(*result) for result in self.results)
 
@@ -238,9 +238,6 @@ class NativeProgram:
 
     def _result(self, place: int, shape: Sequence[int], is_image: bool) -> Any:
         """A copy that is not made by the threads of torch, which stay awake and disturb ours."""
-        import ctypes
-
-        result = torch.empty(tuple(shape), dtype=torch.float32)
-        source = self.arena.data_ptr() + 4 * place
-        ctypes.memmove(result.data_ptr(), source, 4 * math.prod(shape))
+        result = self.arena.new_empty(shape)
+        self.copy(result.data_ptr(), self.arena.data_ptr() + 4 * place, result.nbytes)
         return result.permute(0, 3, 1, 2) if is_image else result
