@@ -121,6 +121,25 @@ def test_without_a_compiler_the_same_is_done_in_torch(
     assert_same(model, program)
 
 
+@pytest.mark.parametrize("compiler", ["g++", "no-such-compiler"])
+@pytest.mark.parametrize("is_native", [True, False])
+def test_nothing_is_kept_for_derivatives(
+    is_native: bool, compiler: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not plan.can_build():
+        pytest.skip("there is no C++ compiler")
+    model = small_model("residual")
+    program = program_of(model)
+    source = write_source(native(tuned(program)[0], way=1) if is_native else program)
+    assert ("mode=contextlib.nullcontext" in source.text) == is_native
+    monkeypatch.setenv("CXX", compiler)
+    feeds = {name: torch.tensor(array) for name, array in feeds_of(model).items()}
+    for tensor in feeds.values():
+        tensor.requires_grad_()
+    (scores,) = loaded(source, "cpu")(feeds).values()
+    assert not scores.requires_grad
+
+
 def relu_conv(x: Any, weight: Any, bias: Any, *rest: Any) -> Any:
     """What cuDNN's kernel computes."""
     return torch.relu(torch.nn.functional.conv2d(x, weight, bias, *rest))

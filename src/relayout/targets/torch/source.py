@@ -12,6 +12,7 @@ from relayout.layout.transport import Array
 from relayout.targets.torch.draft import WEIGHTS, Draft
 from relayout.targets.torch.dtypes import FULL, Precision
 from relayout.targets.torch.helpers import closure
+from relayout.targets.torch.kernels.native_region import NativeRegion
 from relayout.targets.torch.lower.registry import LOWERINGS, check_lowerings
 from relayout.targets.torch.program import Program
 from relayout.targets.torch.runtime.graph import Replayed
@@ -24,6 +25,7 @@ from relayout.targets.torch.weights import stored
 IMPORTS = """\
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import json
@@ -65,7 +67,7 @@ def write_source(program: Program, weights_file: str = "") -> Source:
         *closure(draft.helpers.values()).values(),
         written_preparation(draft, functions),
         *functions,
-        LOAD.format(device=program.device, file=weights_file, forward=run),
+        LOAD.format(device=program.device, file=weights_file, forward=run, mode=_mode(program)),
     ]
     return Source("\n\n\n".join(parts), draft.weights, program.precision)
 
@@ -75,7 +77,15 @@ def load(weights=None, device="{device}"):
     """The model with its weights, those of the file beside this module unless others are given."""
     if weights is None:
         weights = read_weights(Path(__file__).with_name("{file}"))
-    return Model({forward}, prepare, weights, inputs=INPUTS, outputs=OUTPUTS, device=device)
+    return Model(
+        {forward},
+        prepare,
+        weights,
+        inputs=INPUTS,
+        outputs=OUTPUTS,
+        device=device,
+        mode={mode},
+    )
 '''
 
 
@@ -85,6 +95,12 @@ def _run(program: Program, draft: Draft) -> str:
         return "forward"
     joined = f"{draft.helper(Kernel)}(forward, dynamic=False)" if program.is_joined else "forward"
     return f"{draft.helper(Replayed)}({joined})"
+
+
+def _mode(program: Program) -> str:
+    """The mode of torch for a call; C++ kernels need none, and to enter one takes time."""
+    is_native = all(isinstance(step.realisation, NativeRegion) for step in program.steps)
+    return "contextlib.nullcontext" if is_native else "torch.inference_mode"
 
 
 def is_replayed(program: Program) -> bool:

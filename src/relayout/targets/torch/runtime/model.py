@@ -104,8 +104,10 @@ class Model:
         inputs: Mapping[str, Any],
         outputs: Mapping[str, str],
         device: str,
+        mode: Callable[[], Any],
     ) -> None:
         self.forward = forward
+        self.mode = mode
         self.inputs = inputs
         self.outputs = outputs
         self.device = torch.device(device)
@@ -120,7 +122,7 @@ class Model:
         if unknown:
             raise TypeError(f"there is no input {unknown[0]!r}; the inputs are {list(self.inputs)}")
         tensors = [self._operand(name, given) for name in self.inputs]
-        with torch.inference_mode():
+        with self.mode():
             results = self.forward(self.weights, *tensors)
         if any(isinstance(value, torch.Tensor) for value in given.values()):
             return dict(zip(self.outputs, results, strict=True))

@@ -219,7 +219,8 @@ class NativeProgram:
 
     def __call__(self, w: Any, *operands: Any) -> Any:
         if self.library is None:
-            return self.fallback(w, *operands)
+            with torch.inference_mode():
+                return self.fallback(w, *operands)
         given = [
             x.contiguous(memory_format=torch.channels_last)
             if order == "last" and x.dim() == 4
