@@ -1,5 +1,9 @@
 // A program: steps in order, each in phases, each phase in units that threads take as they come free.
 #include <time.h>
+#ifdef __linux__
+#include <pthread.h>
+#include <sched.h>
+#endif
 
 #include <chrono>
 
@@ -133,6 +137,7 @@ class Team {
     std::lock_guard<std::mutex> one_at_a_time(running_);
     auto run = std::make_shared<Run>(steps, count, threads);
     hire(threads - 1);
+    keep_off_the_core_of_the_caller();
     {
       std::lock_guard<std::mutex> guard(mutex_);
       run_ = run, number_++;
@@ -143,7 +148,26 @@ class Team {
 
  private:
   void hire(int wanted) {
-    for (; hired_ < wanted; hired_++) std::thread([this, index = hired_] { work(index); }).detach();
+    for (int index = (int)hired_.size(); index < wanted; index++) {
+      std::thread thread([this, index] { work(index); });
+      hired_.push_back(thread.native_handle());
+      thread.detach();
+      avoided_ = -1;
+    }
+  }
+
+  // A thread that wakes up on the core of the caller, who goes on computing, waits until the system moves it: that can
+  // take longer than all there is to do.
+  void keep_off_the_core_of_the_caller() {
+#ifdef __linux__
+    int core = sched_getcpu();
+    cpu_set_t others;
+    if (core < 0 || core == avoided_ || sched_getaffinity(0, sizeof others, &others)) return;
+    CPU_CLR(core, &others);
+    if (CPU_COUNT(&others) < (int)hired_.size()) return;
+    for (pthread_t thread : hired_) pthread_setaffinity_np(thread, sizeof others, &others);
+    avoided_ = core;
+#endif
   }
 
   void work(int index) {
@@ -165,7 +189,8 @@ class Team {
   std::condition_variable called_;
   std::shared_ptr<Run> run_;
   std::atomic<uint64_t> number_{0};
-  int hired_ = 0;
+  std::vector<std::thread::native_handle_type> hired_;
+  int avoided_ = -1;
 };
 
 extern "C" int columns() { return COLUMNS; }
