@@ -13,6 +13,8 @@ torch = pytest.importorskip("torch")
 from relayout.targets.torch.kernels.fused import Activation  # noqa: E402
 from relayout.targets.torch.kernels.native_region import native_source  # noqa: E402
 from relayout.targets.torch.kernels.native_steps import (  # noqa: E402
+    COLUMNS,
+    SLICE,
     TILES,
     Buffer,
     Image,
@@ -23,7 +25,7 @@ from relayout.targets.torch.kernels.native_steps import (  # noqa: E402
     placed,
 )
 from relayout.targets.torch.kernels.plan import can_build  # noqa: E402
-from relayout.targets.torch.runtime.native import NativeProgram  # noqa: E402
+from relayout.targets.torch.runtime.native import NativeProgram, native_library  # noqa: E402
 
 pytestmark = pytest.mark.skipif(not can_build(), reason="there is no compiler")
 functional = torch.nn.functional
@@ -32,6 +34,11 @@ functional = torch.nn.functional
 @pytest.fixture(autouse=True)
 def _seed() -> None:
     torch.manual_seed(0)
+
+
+def test_scratch_is_reckoned_as_the_library_cuts() -> None:
+    library = native_library(native_source())
+    assert (library.columns(), 2 * library.deepest()) == (COLUMNS, SLICE)
 
 
 def stored(image: Image) -> Any:

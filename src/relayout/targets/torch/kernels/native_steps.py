@@ -14,7 +14,7 @@ LANES = 8
 """The floats of a vector: depths have to be multiples where whole vectors are read."""
 
 COLUMNS = 2 * LANES
-DEEPEST = 8192
+MOST_CHANNELS = 8192
 """The channels that Winograd's convolution and products by quarters may have."""
 
 MOST_TILES = 256
@@ -67,9 +67,9 @@ def kinds_of(window: Sliding, activation: Activation) -> list[Kind]:
         return [Kind.CONVOLUTION]
     depth, (n, out_depth, height, width) = window.source[1], window.result
     if (window.kernel, window.strides) == ((3, 3), (1, 1)):
-        fits = max(depth, out_depth) <= DEEPEST and depth % LANES == out_depth % LANES == 0
+        fits = max(depth, out_depth) <= MOST_CHANNELS and depth % LANES == out_depth % LANES == 0
         return [Kind.CONVOLUTION, *TILES] if fits and not activation.gelu else [Kind.CONVOLUTION]
-    halves = depth % COLUMNS == out_depth % (2 * COLUMNS) == 0 and depth <= DEEPEST
+    halves = depth % COLUMNS == out_depth % (2 * COLUMNS) == 0 and depth <= MOST_CHANNELS
     is_large = n * height * width >= HALVED[0] and min(depth, out_depth) >= HALVED[1]
     return [Kind.CONVOLUTION, Kind.STRASSEN] if halves and is_large else [Kind.CONVOLUTION]
 

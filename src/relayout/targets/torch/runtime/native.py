@@ -63,6 +63,11 @@ def large_tensor(count: int) -> Any:
     return view.zero_()
 
 
+def shares(whole: int, count: int) -> list[int]:
+    """A whole cut into parts of nearly equal size, as the library cuts it."""
+    return [whole * (part + 1) // count - whole * part // count for part in range(count)]
+
+
 def packed_matrix(matrix: Any, runs: int, columns: int, deepest: int) -> Any:
     """A matrix as the product reads it: by pass over its rows, then panels of some columns."""
     rows, width = matrix.shape
@@ -71,9 +76,7 @@ def packed_matrix(matrix: Any, runs: int, columns: int, deepest: int) -> Any:
     cuts = [rows]
     if rows > deepest:
         length = rows // runs
-        pieces = -(-length // deepest)
-        ends = [length * (piece + 1) // pieces for piece in range(pieces)]
-        cuts = [end - begin for begin, end in zip([0, *ends], ends, strict=False)] * runs
+        cuts = shares(length, -(-length // deepest)) * runs
     parts = [
         part.reshape(-1, panels, columns).transpose(0, 1).reshape(-1)
         for part in torch.split(matrix, cuts)
@@ -103,9 +106,8 @@ def strassen_weight(matrix: Any, pixels: int, columns: int, deepest: int) -> Any
     A slice is some channels of one pixel of a window. For each panel of it there are seven blocks.
     """
     depth = len(matrix) // pixels
-    count = -(-depth // (2 * deepest))
-    ends = [depth // columns * (index + 1) // count * columns for index in range(count)]
-    cuts = [end - begin for begin, end in zip([0, *ends], ends, strict=False)] * pixels
+    parts = shares(depth // columns, -(-depth // (2 * deepest)))
+    cuts = [columns * part for part in parts] * pixels
     return torch.cat([quarters(rows, columns) for rows in torch.split(matrix.double(), cuts)])
 
 
