@@ -147,6 +147,7 @@ def test_filter_per_channel(image: Image, kernel: int, stride: int, threads: int
         ((3, 7, 5, 24), 40),
         ((2, 9, 14, 16), 32),
         ((1, 30, 33, 24), 16),
+        ((5, 14, 10, 16), 16),
     ],
 )
 def test_winograd(image: Image, width: int, with_sum: bool, threads: int, kind: Kind) -> None:

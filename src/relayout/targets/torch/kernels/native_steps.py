@@ -60,6 +60,9 @@ ROW_WISE = frozenset((Kind.CONVOLUTION, Kind.WIDENED, Kind.NARROWED, Kind.STRASS
 TILES = {Kind.WINOGRAD: 4, Kind.SMALL_WINOGRAD: 2}
 """Results on a side of a tile of Winograd's convolutions."""
 
+POINTS = 6
+"""The matrices of Winograd's convolution that follow each other in scratch."""
+
 
 def kinds_of(window: Sliding, activation: Activation) -> list[Kind]:
     """The kernels for a convolution: the plain one, then those with fewer multiplications."""
@@ -144,7 +147,8 @@ class NativeStep:
         if side is None:
             return 0
         tiles = min(MOST_TILES, n * -(-height // side) * -(-width // side))
-        return (side + 2) ** 2 * (-(-tiles * (depth + COLUMNS) // COLUMNS) | 1) * COLUMNS
+        matrices = POINTS * (side + 1) + side + 2
+        return matrices * (-(-tiles * (depth + COLUMNS) // COLUMNS) | 1) * COLUMNS
 
     def with_sum(self, other: Buffer, result: Buffer, activation: Activation) -> NativeStep:
         return replace(self, residual=other, result=result, activation=activation)

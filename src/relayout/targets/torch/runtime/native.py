@@ -87,12 +87,10 @@ def packed_matrix(matrix: Any, runs: int, columns: int, deepest: int) -> Any:
 def winograd_weight(weight: Any, columns: int, is_small: bool) -> Any:
     """The filters of a 3x3 convolution, transformed: for each panel of columns 36 matrices.
 
-    For small tiles there are 16.
+    For small tiles there are 16: what a filter is at four of the six points that large ones have.
     """
-    rows = [[6, 0, 0], [-4, -4, -4], [-4, 4, -4], [1, 2, 4], [1, -2, 4], [0, 0, 24]]
-    if is_small:
-        rows = [[2, 0, 0], [1, 1, 1], [1, -1, 1], [0, 0, 2]]
-    change = torch.tensor(rows, dtype=torch.float64) / rows[-1][-1]
+    rows = [[6, 0, 0], [-4, -4, -4], [-4, 4, -4], [0, 0, 24], [1, 2, 4], [1, -2, 4]]
+    change = torch.tensor(rows[: 4 if is_small else 6], dtype=torch.float64) / 24
     filters = torch.einsum("ij,ocjk,lk->ilco", change, weight.double(), change).float()
     matrices = filters.flatten(0, 1)
     width = -weight.shape[0] % columns

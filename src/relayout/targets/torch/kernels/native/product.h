@@ -193,17 +193,13 @@ static void edge(const Left &left, int64_t at, const float *panel, const Result 
   }
 }
 
-// Rows as tiles of the full height, and at the end some that are one lower, so that none is much lower.
+// Rows as tiles of nearly the same height, the higher ones first.
 struct Heights {
-  Share full, lower;
-  int64_t height;
-  explicit Heights(Share rows) : full(rows), lower(rows.last, rows.last), height(ROWS) {
-    int64_t count = rows.last - rows.first, short_by = (ROWS - count % ROWS) % ROWS;
-    if (short_by * (ROWS - 1) <= count) {
-      full.last = lower.first = rows.last - short_by * (ROWS - 1), height = ROWS - 1;
-      return;
-    }
-    full.last = lower.first = rows.last - count % ROWS, height = count % ROWS;
+  int64_t lower, middle;  // the height of the lower ones, which begin there
+  explicit Heights(Share rows) : lower(ROWS - 1) {
+    int64_t count = parts(rows.last - rows.first, ROWS), lower_ones = rows.first + count * ROWS - rows.last;
+    for (; lower_ones > count; lower_ones -= count) lower--;
+    middle = rows.last - lower_ones * lower;
   }
 };
 
@@ -217,7 +213,8 @@ static void pass(const Left &left, int64_t at, const float *panels, int64_t pane
     int64_t column = panel * COLUMNS, width = result.width - column;
     const float *weights = panels + panel * panel_size, *next = weights + panel_size;
     Ahead ahead = {next, next + (is_cold ? panel_size : 0), lines};
-    for (auto [share, height] : {std::pair(heights.full, (int64_t)ROWS), std::pair(heights.lower, heights.height)}) {
+    for (auto [share, height] : {std::pair(Share(rows.first, heights.middle), heights.lower + 1),
+                                 std::pair(Share(heights.middle, rows.last), heights.lower)}) {
       if (share.first == share.last) continue;
       if (width >= COLUMNS) wide_tiles(result)[height](left, at, weights, result, share, column, first, last, ahead);
       else if (width == LANES) narrow_tiles(result)[height](left, at, weights, result, share, column, first, last, ahead);

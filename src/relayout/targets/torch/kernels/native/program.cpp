@@ -11,9 +11,6 @@
 #include "strassen.h"
 #include "winograd.h"
 
-enum Kind { CONVOLUTION, WINOGRAD, DEPTHWISE, MAX_POOL, AVERAGE, LAYER_NORM, BORDER, BORDER_FIRST, SUM, WIDENED, STRASSEN, NARROWED,
-            SMALL_WINOGRAD };
-
 // Whether a step is done with one of the two before it.
 static bool is_done(const Step *steps, int64_t index, int team) {
   if (index > 0 && (steps[index - 1].kind == WIDENED || steps[index - 1].kind == NARROWED)) return true;
@@ -24,8 +21,7 @@ static int64_t phases(const Step *steps, int64_t index, int team) {
   if (is_done(steps, index, team)) return 0;
   const Step &s = steps[index];
   if (s.kind == STRASSEN) return strassen_phases(s, team);
-  if (s.kind == SMALL_WINOGRAD) return winograd_phases<2>(s, team);
-  return s.kind == WINOGRAD ? winograd_phases<4>(s, team) : 1;
+  return s.kind == WINOGRAD || s.kind == SMALL_WINOGRAD ? winograd_phases(s, team) : 1;
 }
 
 // What can be shared out: lines, pixels or vectors.
@@ -39,8 +35,7 @@ static int64_t pieces(const Step &s) {
 }
 
 static int64_t units(const Step &s, int64_t phase, int team) {
-  if (s.kind == WINOGRAD) return winograd_units<4>(s, phase, team);
-  if (s.kind == SMALL_WINOGRAD) return winograd_units<2>(s, phase, team);
+  if (s.kind == WINOGRAD || s.kind == SMALL_WINOGRAD) return winograd_units(s, phase, team);
   if (s.kind == CONVOLUTION) {
     Cut cut(s, team);
     return cut.by_rows * cut.by_panels;
@@ -55,8 +50,8 @@ static void perform(const Step &s, int64_t phase, int64_t unit, int64_t of, int 
   Share share(pieces(s), unit, of);
   switch (s.kind) {
     case CONVOLUTION: return convolution(s, unit, team);
-    case WINOGRAD: return winograd<4>(s, phase, unit, team);
-    case SMALL_WINOGRAD: return winograd<2>(s, phase, unit, team);
+    case WINOGRAD:
+    case SMALL_WINOGRAD: return winograd(s, phase, unit, team);
     case DEPTHWISE: return depthwise(s, share);
     case MAX_POOL: return max_pool(s, share);
     case AVERAGE: return average(s, share);

@@ -45,6 +45,11 @@ static inline int64_t parts(int64_t whole, int64_t part) { return (whole + part 
 
 static const float ZEROS[8192] = {};  // for what lies outside, and sums that start from nothing; no tensor is deeper
 
+enum Kind {
+  CONVOLUTION, WINOGRAD, DEPTHWISE, MAX_POOL, AVERAGE, LAYER_NORM, BORDER, BORDER_FIRST, SUM, WIDENED, STRASSEN, NARROWED,
+  SMALL_WINOGRAD,
+};
+
 enum Activation { CLIP, GELU };  // without an activation the bounds of CLIP are infinite
 
 // One step over tensors stored channels last. The module that writes programs fills it by these names.

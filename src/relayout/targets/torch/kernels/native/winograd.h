@@ -1,44 +1,89 @@
 // 3x3 convolutions by Winograd's F(4x4, 3x3), with 36 multiplications where 144 were, or by F(2x2, 3x3), with 16
 // where 36 were and less than half the weights.
+//
+// Four results in a row are made from six pixels, whose polynomial is multiplied by that of the filter at six points:
+// 0, 1, -1, infinity, 2 and -2. Two results need four pixels and the first four points only, so tiles of both sizes
+// share what was made of the weights.
 #pragma once
 #include "product.h"
+
+constexpr int POINTS = 6, SHARED_POINTS = 4;
 
 static inline __attribute__((always_inline)) void into(const Vector (&d)[6], Vector (&to)[6]) {
   Vector even = d[4] - 4.0f * d[2], odd = d[3] - 4.0f * d[1], far = d[4] - d[2], near = 2.0f * (d[3] - d[1]);
   to[0] = 4.0f * d[0] - 5.0f * d[2] + d[4];
   to[1] = even + odd;
   to[2] = even - odd;
-  to[3] = far + near;
-  to[4] = far - near;
-  to[5] = 4.0f * d[1] - 5.0f * d[3] + d[5];
+  to[3] = 4.0f * d[1] - 5.0f * d[3] + d[5];
+  to[4] = far + near;
+  to[5] = far - near;
 }
 
+// Weights are divided as six points want it, which is undone here.
 static inline __attribute__((always_inline)) void into(const Vector (&d)[4], Vector (&to)[4]) {
-  to[0] = d[0] - d[2];
-  to[1] = d[1] + d[2];
-  to[2] = d[2] - d[1];
-  to[3] = d[1] - d[3];
+  to[0] = 4.0f * (d[0] - d[2]);
+  to[1] = -3.0f * (d[1] + d[2]);
+  to[2] = 3.0f * (d[1] - d[2]);
+  to[3] = d[3] - d[1];
 }
 
 static inline __attribute__((always_inline)) void out_of(const Vector (&m)[6], Vector (&y)[4]) {
-  Vector s1 = m[1] + m[2], d1 = m[1] - m[2], s2 = m[3] + m[4], d2 = m[3] - m[4];
+  Vector s1 = m[1] + m[2], d1 = m[1] - m[2], s2 = m[4] + m[5], d2 = m[4] - m[5];
   y[0] = m[0] + s1 + s2;
   y[1] = d1 + 2.0f * d2;
   y[2] = s1 + 4.0f * s2;
-  y[3] = d1 + 8.0f * d2 + m[5];
+  y[3] = d1 + 8.0f * d2 + m[3];
 }
 
 static inline __attribute__((always_inline)) void out_of(const Vector (&m)[4], Vector (&y)[2]) {
   y[0] = m[0] + m[1] + m[2];
-  y[1] = m[1] - m[2] - m[3];
+  y[1] = m[1] - m[2] + m[3];
 }
 
-// Results as tiles of OUT x OUT, each made from IN x IN pixels.
-template <int OUT> struct Grid {
-  static constexpr int IN = OUT + 2, MATRICES = IN * IN;
-  int64_t across, down, count;
+// A side of the result as tiles of four, or of two. One or two that are left behind fours are a tile of two as well.
+struct Side {
+  int64_t fours, twos;
+  Side(int64_t length, int64_t tile) : fours(0), twos(parts(length, tile)) {
+    bool is_rest_small = length % 4 == 1 || length % 4 == 2;
+    if (tile == 4) fours = twos - is_rest_small, twos = is_rest_small;
+  }
+};
+
+struct Tile {
+  int64_t image, top, left;
+  bool is_low, is_narrow;  // two instead of four
+};
+
+// Tiles are numbered by kind: narrow ones, those of four by four, low ones, and those of two by two. So the tiles that
+// have a point down and a point across follow each other, whichever points these are.
+struct Grid {
+  Side down, across;
+  int64_t narrow_end, full_end, low_end, count, points;
   explicit Grid(const Step &s)
-      : across(parts(s.out_width, OUT)), down(parts(s.out_height, OUT)), count(s.batch * across * down) {}
+      : down(s.out_height, s.kind == WINOGRAD ? 4 : 2), across(s.out_width, s.kind == WINOGRAD ? 4 : 2),
+        narrow_end(s.batch * down.fours * across.twos), full_end(narrow_end + s.batch * down.fours * across.fours),
+        low_end(full_end + s.batch * down.twos * across.fours), count(low_end + s.batch * down.twos * across.twos),
+        points(s.kind == WINOGRAD ? POINTS : SHARED_POINTS) {}
+
+  Tile tile(int64_t index) const {
+    bool is_low = index >= full_end, is_narrow = index < narrow_end || index >= low_end;
+    int64_t place = index - (is_low ? is_narrow ? low_end : full_end : is_narrow ? 0 : narrow_end);
+    int64_t lines = is_low ? down.twos : down.fours, columns = is_narrow ? across.twos : across.fours;
+    int64_t line = place / columns, y = line % lines, x = place % columns;
+    int64_t top = is_low ? 4 * down.fours + 2 * y : 4 * y, left = is_narrow ? 4 * across.fours + 2 * x : 4 * x;
+    return {line / lines, top, left, is_low, is_narrow};
+  }
+
+  // For how many matrices there has to be room.
+  int64_t matrices() const { return (points - 1) * POINTS + points; }
+
+  // Which of some tiles, from the first of them on, have a point down and a point across.
+  Share having(int64_t point_down, int64_t point_across, Share tiles) const {
+    bool fours_down = point_down >= SHARED_POINTS, fours_across = point_across >= SHARED_POINTS;
+    int64_t first = most(tiles.first, fours_across ? narrow_end : 0);
+    int64_t last = least(tiles.last, fours_down ? full_end : fours_across ? low_end : count);
+    return Share(first - tiles.first, most(first, last) - tiles.first);
+  }
 };
 
 // Tiles as the products read them: matrices with a row per tile. Rows lie a little apart, for reads from rows that
@@ -50,65 +95,64 @@ struct Transformed {
       : data(data), row(depth + COLUMNS), matrix((parts(tiles * row, COLUMNS) | 1) * COLUMNS) {}
 };
 
-template <int OUT>
-static void transform_in(const Step &s, const Grid<OUT> &grid, int64_t tile, float *to, int64_t apart) {
-  constexpr int IN = Grid<OUT>::IN;
-  const float *from[IN * IN];
-  int64_t image = tile / (grid.across * grid.down), place = tile % (grid.across * grid.down);
-  int64_t top = place / grid.across * OUT - s.pad_top, left = place % grid.across * OUT - s.pad_left;
-  for (int i = 0; i < IN * IN; i++) {
-    int64_t y = top + i / IN, x = left + i % IN;
+template <int DOWN, int ACROSS>
+static void transform_in(const Step &s, const Tile &tile, float *to, int64_t apart) {
+  constexpr int HEIGHT = DOWN + 2, WIDTH = ACROSS + 2;
+  const float *from[HEIGHT * WIDTH];
+  for (int i = 0; i < HEIGHT * WIDTH; i++) {
+    int64_t y = tile.top - s.pad_top + i / WIDTH, x = tile.left - s.pad_left + i % WIDTH;
     bool inside = y >= 0 && y < s.height && x >= 0 && x < s.width;
-    from[i] = inside ? s.input + ((image * s.height + y) * s.width + x) * s.depth : ZEROS;
+    from[i] = inside ? s.input + ((tile.image * s.height + y) * s.width + x) * s.depth : ZEROS;
   }
   for (int64_t c = 0; c < s.depth; c += LANES) {
-    Vector half[IN][IN], line[IN], done[IN];  // by columns, then by rows
+    Vector half[WIDTH][HEIGHT], column[HEIGHT], line[WIDTH], done[WIDTH];
 #pragma GCC unroll 6
-    for (int x = 0; x < IN; x++) {
+    for (int x = 0; x < WIDTH; x++) {
 #pragma GCC unroll 6
-      for (int y = 0; y < IN; y++) line[y] = load(from[y * IN + x] + c);
-      into(line, half[x]);
+      for (int y = 0; y < HEIGHT; y++) column[y] = load(from[y * WIDTH + x] + c);
+      into(column, half[x]);
     }
     float *at = to + c;
 #pragma GCC unroll 6
-    for (int y = 0; y < IN; y++) {
+    for (int y = 0; y < HEIGHT; y++, at += (POINTS - WIDTH) * apart) {
 #pragma GCC unroll 6
-      for (int x = 0; x < IN; x++) line[x] = half[x][y];
+      for (int x = 0; x < WIDTH; x++) line[x] = half[x][y];
       into(line, done);
 #pragma GCC unroll 6
-      for (int x = 0; x < IN; x++, at += apart) store(at, done[x]);
+      for (int x = 0; x < WIDTH; x++, at += apart) store(at, done[x]);
     }
   }
 }
 
-template <int OUT>
-static void transform_in(const Step &s, const Grid<OUT> &grid, Share tiles, const Transformed &to, int64_t first) {
-  for (int64_t t = tiles.first; t < tiles.last; t++)
-    transform_in(s, grid, t, to.data + (t - first) * to.row, to.matrix);
+static void transform_in(const Step &s, const Grid &grid, Share tiles, const Transformed &to, int64_t first) {
+  for (int64_t index = tiles.first; index < tiles.last; index++) {
+    Tile tile = grid.tile(index);
+    auto narrow = tile.is_low ? transform_in<2, 2> : transform_in<4, 2>;
+    auto wide = tile.is_low ? transform_in<2, 4> : transform_in<4, 4>;
+    (tile.is_narrow ? narrow : wide)(s, tile, to.data + (index - first) * to.row, to.matrix);
+  }
 }
 
 // One tile of the result, `depth` channels from `channel` on.
-template <int OUT>
-static void transform_out(const Step &s, const Grid<OUT> &grid, int64_t tile, int64_t channel, int64_t depth,
-                          const float *from, int64_t apart) {
-  constexpr int IN = Grid<OUT>::IN;
-  int64_t image = tile / (grid.across * grid.down), place = tile % (grid.across * grid.down);
-  int64_t top = place / grid.across * OUT, left = place % grid.across * OUT;
-  int64_t rows = least(OUT, s.out_height - top), columns = least(OUT, s.out_width - left);
+template <int DOWN, int ACROSS>
+static void transform_out(const Step &s, const Tile &tile, int64_t channel, int64_t depth, const float *from,
+                          int64_t apart) {
+  constexpr int HEIGHT = DOWN + 2, WIDTH = ACROSS + 2;
+  int64_t rows = least(DOWN, s.out_height - tile.top), columns = least(ACROSS, s.out_width - tile.left);
   const Vector low = all(s.low), high = all(s.high);
-  int64_t begin = ((image * s.out_height + top) * s.out_width + left) * s.out_depth + channel;
+  int64_t begin = ((tile.image * s.out_height + tile.top) * s.out_width + tile.left) * s.out_depth + channel;
   for (int64_t c = 0; c < depth; c += LANES) {
-    Vector half[IN][OUT], line[IN], y[OUT][OUT];  // by columns, then by rows
+    Vector half[WIDTH][DOWN], column[HEIGHT], line[WIDTH], y[DOWN][ACROSS];
 #pragma GCC unroll 6
-    for (int x = 0; x < IN; x++) {
+    for (int x = 0; x < WIDTH; x++) {
 #pragma GCC unroll 6
-      for (int i = 0; i < IN; i++) line[i] = load(from + (i * IN + x) * apart + c);
-      out_of(line, half[x]);
+      for (int i = 0; i < HEIGHT; i++) column[i] = load(from + (i * POINTS + x) * apart + c);
+      out_of(column, half[x]);
     }
 #pragma GCC unroll 4
-    for (int r = 0; r < OUT; r++) {
+    for (int r = 0; r < DOWN; r++) {
 #pragma GCC unroll 6
-      for (int x = 0; x < IN; x++) line[x] = half[x][r];
+      for (int x = 0; x < WIDTH; x++) line[x] = half[x][r];
       out_of(line, y[r]);
     }
     Vector bias = load(s.bias + channel + c);
@@ -124,25 +168,30 @@ static void transform_out(const Step &s, const Grid<OUT> &grid, int64_t tile, in
 
 // The products for one panel of the result and its way back. Weights are packed panel by panel and lie in the order
 // in which they are read here.
-template <int OUT>
-static void panel_of_tiles(const Step &s, const Grid<OUT> &grid, Share tiles, const Transformed &in, int64_t panel,
+static void panel_of_tiles(const Step &s, const Grid &grid, Share tiles, const Transformed &in, int64_t panel,
                            float *between) {
-  int64_t count = tiles.last - tiles.first, size = s.depth * COLUMNS, apart = count * COLUMNS;
-  for (int64_t i = 0; i < grid.MATRICES; i++) {
-    Left left = {in.data + i * in.matrix, nullptr, in.row, 1, s.depth, 0};
-    Result result = {between + i * apart, COLUMNS, COLUMNS, {ZEROS, 0}, {}, CLIP, -INFINITE, INFINITE};
-    const float *weights = s.weight + (panel * grid.MATRICES + i) * size;
-    pass(left, 0, weights, size, result, Share(0, count), Share(0, 1), true, true, true);
-  }
+  int64_t size = s.depth * COLUMNS, apart = (tiles.last - tiles.first) * COLUMNS;
+  const float *weights = s.weight + panel * grid.points * grid.points * size;
+  for (int64_t down = 0; down < grid.points; down++)
+    for (int64_t across = 0; across < grid.points; across++, weights += size) {
+      int64_t matrix = down * POINTS + across;
+      Left left = {in.data + matrix * in.matrix, nullptr, in.row, 1, s.depth, 0};
+      Result result = {between + matrix * apart, COLUMNS, COLUMNS, {ZEROS, 0}, {}, CLIP, -INFINITE, INFINITE};
+      pass(left, 0, weights, size, result, grid.having(down, across, tiles), Share(0, 1), true, true, true);
+    }
   int64_t channel = panel * COLUMNS, depth = least(COLUMNS, s.out_depth - channel);
-  for (int64_t t = 0; t < count; t++)
-    transform_out(s, grid, tiles.first + t, channel, depth, between + t * COLUMNS, apart);
+  for (int64_t index = tiles.first; index < tiles.last; index++, between += COLUMNS) {
+    Tile tile = grid.tile(index);
+    auto narrow = tile.is_low ? transform_out<2, 2> : transform_out<4, 2>;
+    auto wide = tile.is_low ? transform_out<2, 4> : transform_out<4, 4>;
+    (tile.is_narrow ? narrow : wide)(s, tile, channel, depth, between, apart);
+  }
 }
 
 // Many tiles are shared out in blocks, which go all the way in the cache of one thread. Few are transformed together,
 // and then panels are shared out.
-template <int OUT> struct Blocks {
-  Grid<OUT> grid;
+struct Blocks {
+  Grid grid;
   int64_t panels, count;
   bool is_by_panels;
   Blocks(const Step &s, int team) : grid(s), panels(parts(s.out_depth, COLUMNS)) {
@@ -153,29 +202,27 @@ template <int OUT> struct Blocks {
   static constexpr int64_t BLOCK = 4 * ROWS, MOST_TILES = 256;  // of a block, about; for which there is scratch
 };
 
-template <int OUT> static int64_t winograd_phases(const Step &s, int team) {
-  return Blocks<OUT>(s, team).is_by_panels ? 2 : 1;
-}
+static int64_t winograd_phases(const Step &s, int team) { return Blocks(s, team).is_by_panels ? 2 : 1; }
 
-template <int OUT> static int64_t winograd_units(const Step &s, int64_t phase, int team) {
-  Blocks<OUT> blocks(s, team);
+static int64_t winograd_units(const Step &s, int64_t phase, int team) {
+  Blocks blocks(s, team);
   if (!blocks.is_by_panels) return blocks.count;
   return phase == 0 ? least(blocks.grid.count, 4 * team) : blocks.panels;
 }
 
-template <int OUT> static void winograd(const Step &s, int64_t phase, int64_t unit, int team) {
-  Blocks<OUT> blocks(s, team);
-  const Grid<OUT> &grid = blocks.grid;
+static void winograd(const Step &s, int64_t phase, int64_t unit, int team) {
+  Blocks blocks(s, team);
+  const Grid &grid = blocks.grid;
   if (!blocks.is_by_panels) {
     Share tiles(grid.count, unit, blocks.count);
-    int64_t count = tiles.last - tiles.first, size = grid.MATRICES * Transformed(nullptr, s.depth, count).matrix;
-    float *memory = own_memory(size + grid.MATRICES * count * COLUMNS);
+    int64_t count = tiles.last - tiles.first, size = grid.matrices() * Transformed(nullptr, s.depth, count).matrix;
+    float *memory = own_memory(size + grid.matrices() * count * COLUMNS);
     Transformed in(memory, s.depth, count);
     transform_in(s, grid, tiles, in, tiles.first);
     for (int64_t panel = 0; panel < blocks.panels; panel++) panel_of_tiles(s, grid, tiles, in, panel, memory + size);
     return;
   }
   Transformed in(s.scratch, s.depth, grid.count);
-  if (phase == 0) return transform_in(s, grid, Share(grid.count, unit, winograd_units<OUT>(s, 0, team)), in, 0);
-  panel_of_tiles(s, grid, Share(0, grid.count), in, unit, own_memory(grid.MATRICES * grid.count * COLUMNS));
+  if (phase == 0) return transform_in(s, grid, Share(grid.count, unit, winograd_units(s, 0, team)), in, 0);
+  panel_of_tiles(s, grid, Share(0, grid.count), in, unit, own_memory(grid.matrices() * grid.count * COLUMNS));
 }
