@@ -3,11 +3,12 @@
 //
 // Four results in a row are made from six pixels, whose polynomial is multiplied by that of the filter at six points:
 // 0, 1, -1, infinity, 2 and -2. Two results need four pixels and the first four points only, so tiles of both sizes
-// share what was made of the weights.
+// share what was made of the weights. Infinity serves nothing but the last result of a tile: where the image ends
+// before, no product is needed there.
 #pragma once
 #include "product.h"
 
-constexpr int POINTS = 6, SHARED_POINTS = 4;
+constexpr int POINTS = 6, AT_INFINITY = 3;
 
 static inline __attribute__((always_inline)) void into(const Vector (&d)[6], Vector (&to)[6]) {
   Vector even = d[4] - 4.0f * d[2], odd = d[3] - 4.0f * d[1], far = d[4] - d[2], near = 2.0f * (d[3] - d[1]);
@@ -40,48 +41,49 @@ static inline __attribute__((always_inline)) void out_of(const Vector (&m)[4], V
   y[1] = m[1] - m[2] + m[3];
 }
 
-// A side of the result as tiles of four, or of two. One or two that are left behind fours are a tile of two as well.
+// A side of the result as tiles of one size, and a last one for what is left.
 struct Side {
-  int64_t fours, twos;
-  Side(int64_t length, int64_t tile) : fours(0), twos(parts(length, tile)) {
-    bool is_rest_small = length % 4 == 1 || length % 4 == 2;
-    if (tile == 4) fours = twos - is_rest_small, twos = is_rest_small;
-  }
+  int64_t size, full, rest, points;
+  Side(int64_t length, int64_t size)
+      : size(size), full(length / size), rest(length % size), points(size == 4 ? POINTS : AT_INFINITY + 1) {}
+  int64_t lasts() const { return rest > 0; }
+  int64_t last_size() const { return rest > 2 ? 4 : 2; }
+  bool last_has(int64_t point) const { return point < AT_INFINITY || (point == AT_INFINITY ? rest == 2 : rest == 3); }
 };
 
 struct Tile {
-  int64_t image, top, left;
-  bool is_low, is_narrow;  // two instead of four
+  int64_t image, top, left, height, width;
 };
 
-// Tiles are numbered by kind: narrow ones, those of four by four, low ones, and those of two by two. So the tiles that
-// have a point down and a point across follow each other, whichever points these are.
+// Tiles are numbered by kind: those that are last across, full ones, those that are last down, and those that are both.
+// So the tiles that have a point down and a point across follow each other, whichever points these are.
 struct Grid {
   Side down, across;
-  int64_t narrow_end, full_end, low_end, count, points;
+  int64_t across_end, full_end, down_end, count;
   explicit Grid(const Step &s)
       : down(s.out_height, s.kind == WINOGRAD ? 4 : 2), across(s.out_width, s.kind == WINOGRAD ? 4 : 2),
-        narrow_end(s.batch * down.fours * across.twos), full_end(narrow_end + s.batch * down.fours * across.fours),
-        low_end(full_end + s.batch * down.twos * across.fours), count(low_end + s.batch * down.twos * across.twos),
-        points(s.kind == WINOGRAD ? POINTS : SHARED_POINTS) {}
+        across_end(s.batch * down.full * across.lasts()), full_end(across_end + s.batch * down.full * across.full),
+        down_end(full_end + s.batch * down.lasts() * across.full),
+        count(down_end + s.batch * down.lasts() * across.lasts()) {}
 
   Tile tile(int64_t index) const {
-    bool is_low = index >= full_end, is_narrow = index < narrow_end || index >= low_end;
-    int64_t place = index - (is_low ? is_narrow ? low_end : full_end : is_narrow ? 0 : narrow_end);
-    int64_t lines = is_low ? down.twos : down.fours, columns = is_narrow ? across.twos : across.fours;
-    int64_t line = place / columns, y = line % lines, x = place % columns;
-    int64_t top = is_low ? 4 * down.fours + 2 * y : 4 * y, left = is_narrow ? 4 * across.fours + 2 * x : 4 * x;
-    return {line / lines, top, left, is_low, is_narrow};
+    bool is_last_down = index >= full_end, is_last_across = index < across_end || index >= down_end;
+    int64_t place = index - (is_last_down ? is_last_across ? down_end : full_end : is_last_across ? 0 : across_end);
+    int64_t lines = is_last_down ? 1 : down.full, columns = is_last_across ? 1 : across.full;
+    int64_t line = place / columns, image = line / lines;
+    int64_t y = is_last_down ? down.full : line % lines, x = is_last_across ? across.full : place % columns;
+    int64_t height = is_last_down ? down.last_size() : down.size, width = is_last_across ? across.last_size() : across.size;
+    return {image, y * down.size, x * across.size, height, width};
   }
 
-  // For how many matrices there has to be room.
-  int64_t matrices() const { return (points - 1) * POINTS + points; }
+  // How many matrices there has to be room for.
+  int64_t matrices() const { return (down.points - 1) * POINTS + across.points; }
 
   // Which of some tiles, from the first of them on, have a point down and a point across.
   Share having(int64_t point_down, int64_t point_across, Share tiles) const {
-    bool fours_down = point_down >= SHARED_POINTS, fours_across = point_across >= SHARED_POINTS;
-    int64_t first = most(tiles.first, fours_across ? narrow_end : 0);
-    int64_t last = least(tiles.last, fours_down ? full_end : fours_across ? low_end : count);
+    bool last_down = down.last_has(point_down), last_across = across.last_has(point_across);
+    int64_t first = most(tiles.first, last_across ? 0 : across_end);
+    int64_t last = least(tiles.last, !last_down ? full_end : last_across ? count : down_end);
     return Share(first - tiles.first, most(first, last) - tiles.first);
   }
 };
@@ -127,9 +129,9 @@ static void transform_in(const Step &s, const Tile &tile, float *to, int64_t apa
 static void transform_in(const Step &s, const Grid &grid, Share tiles, const Transformed &to, int64_t first) {
   for (int64_t index = tiles.first; index < tiles.last; index++) {
     Tile tile = grid.tile(index);
-    auto narrow = tile.is_low ? transform_in<2, 2> : transform_in<4, 2>;
-    auto wide = tile.is_low ? transform_in<2, 4> : transform_in<4, 4>;
-    (tile.is_narrow ? narrow : wide)(s, tile, to.data + (index - first) * to.row, to.matrix);
+    auto narrow = tile.height == 2 ? transform_in<2, 2> : transform_in<4, 2>;
+    auto wide = tile.height == 2 ? transform_in<2, 4> : transform_in<4, 4>;
+    (tile.width == 2 ? narrow : wide)(s, tile, to.data + (index - first) * to.row, to.matrix);
   }
 }
 
@@ -171,9 +173,9 @@ static void transform_out(const Step &s, const Tile &tile, int64_t channel, int6
 static void panel_of_tiles(const Step &s, const Grid &grid, Share tiles, const Transformed &in, int64_t panel,
                            float *between) {
   int64_t size = s.depth * COLUMNS, apart = (tiles.last - tiles.first) * COLUMNS;
-  const float *weights = s.weight + panel * grid.points * grid.points * size;
-  for (int64_t down = 0; down < grid.points; down++)
-    for (int64_t across = 0; across < grid.points; across++, weights += size) {
+  const float *weights = s.weight + panel * grid.down.points * grid.across.points * size;
+  for (int64_t down = 0; down < grid.down.points; down++)
+    for (int64_t across = 0; across < grid.across.points; across++, weights += size) {
       int64_t matrix = down * POINTS + across;
       Left left = {in.data + matrix * in.matrix, nullptr, in.row, 1, s.depth, 0};
       Result result = {between + matrix * apart, COLUMNS, COLUMNS, {ZEROS, 0}, {}, CLIP, -INFINITE, INFINITE};
@@ -182,9 +184,9 @@ static void panel_of_tiles(const Step &s, const Grid &grid, Share tiles, const T
   int64_t channel = panel * COLUMNS, depth = least(COLUMNS, s.out_depth - channel);
   for (int64_t index = tiles.first; index < tiles.last; index++, between += COLUMNS) {
     Tile tile = grid.tile(index);
-    auto narrow = tile.is_low ? transform_out<2, 2> : transform_out<4, 2>;
-    auto wide = tile.is_low ? transform_out<2, 4> : transform_out<4, 4>;
-    (tile.is_narrow ? narrow : wide)(s, tile, channel, depth, between, apart);
+    auto narrow = tile.height == 2 ? transform_out<2, 2> : transform_out<4, 2>;
+    auto wide = tile.height == 2 ? transform_out<2, 4> : transform_out<4, 4>;
+    (tile.width == 2 ? narrow : wide)(s, tile, channel, depth, between, apart);
   }
 }
 
