@@ -78,29 +78,25 @@ static float *own_memory(int64_t floats) {
   return (float *)(((uintptr_t)memory.data() + 63) & ~(uintptr_t)63);
 }
 
-// x times a half and half an error function, a quotient of polynomials as far as floats tell it from a half. Several
-// vectors take each step together: the steps of one wait for each other.
+// x times a half and half an error function, a quotient of polynomials up to where it gives a half: what is less is as
+// good as nothing, and what is more as x. Several vectors take each step together: the steps of one wait for each other.
 template <int COUNT>
 static inline __attribute__((always_inline)) void gelu(Vector (&x)[COUNT]) {
-  constexpr float END = 5.3f;
-  constexpr float P[] = {7.36403884e-06f, 0.00040862803f, 0.00613200831f, 0.0580151447f, 0.39894165f};
-  constexpr float Q[] = {6.06464797e-07f, 0.000147049641f, 0.00324887487f, 0.0424046038f, 0.312077627f, 1.0f};
+  constexpr float END = 5.25f;
+  constexpr float P[] = {12.142566f, 673.78687f, 10111.07f, 95661.19f, 657815.0f};
+  constexpr float Q[] = {242.4702f, 5357.071f, 69920.97f, 514584.9f, 1648900.4f};
   Vector z[COUNT], s[COUNT], p[COUNT], q[COUNT];
 #pragma GCC unroll 4
   for (int i = 0; i < COUNT; i++) {
-    z[i] = smaller(larger(x[i], all(-END)), all(END)), s[i] = z[i] * z[i];
-    p[i] = all(P[0]), q[i] = all(Q[0]);
+    x[i] = larger(all(-END), x[i]), z[i] = smaller(all(END), x[i]), s[i] = z[i] * z[i];
+    p[i] = all(P[0]), q[i] = s[i] + Q[0];
   }
 #pragma GCC unroll 4
   for (int k = 1; k < 5; k++)
 #pragma GCC unroll 4
-    for (int i = 0; i < COUNT; i++) p[i] = p[i] * s[i] + P[k];
-#pragma GCC unroll 5
-  for (int k = 1; k < 6; k++)
+    for (int i = 0; i < COUNT; i++) p[i] = p[i] * s[i] + P[k], q[i] = q[i] * s[i] + Q[k];
 #pragma GCC unroll 4
-    for (int i = 0; i < COUNT; i++) q[i] = q[i] * s[i] + Q[k];
-#pragma GCC unroll 4
-  for (int i = 0; i < COUNT; i++) x[i] *= 0.5f + smaller(larger(z[i] * p[i] / q[i], all(-0.5f)), all(0.5f));
+  for (int i = 0; i < COUNT; i++) x[i] *= 0.5f + z[i] * p[i] / q[i];
 }
 
 static inline Vector gelu(Vector x) {
