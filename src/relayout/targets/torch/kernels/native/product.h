@@ -50,14 +50,12 @@ static inline __attribute__((always_inline)) void step(Vector (&sum)[R][V], cons
   }
 }
 
-template <int R, int V>
-static inline void smooth(float *at, int64_t stride) {
-  Vector x[R * V];
-#pragma GCC unroll 4
-  for (int i = 0; i < R * V; i++) x[i] = load(at + i / V * stride + i % V * LANES);
+template <int V>
+static inline void smooth(float *row) {
+  Vector x[V];
+  for (int v = 0; v < V; v++) x[v] = load(row + v * LANES);
   gelu(x);
-#pragma GCC unroll 4
-  for (int i = 0; i < R * V; i++) store(at + i / V * stride + i % V * LANES, x[i]);
+  for (int v = 0; v < V; v++) store(row + v * LANES, x[v]);
 }
 
 // A place that goes from row to row. The compiler is not to know where it goes: it would compute the places of all rows
@@ -142,12 +140,11 @@ static void tiles(const Left &left, int64_t at, const float *panel, const Result
       for (int r = 0; r < R; r++)
         for (int v = 0; v < V; v++) sum[r][v] = smaller(high, larger(low, sum[r][v]));
     }
-    float *tile = to.at;
+    Walk<float> done = to;
     store_rows(sum, to);
-    if (SMOOTH && last) {
-      for (int r = 0; r + 2 <= R; r += 2) smooth<2, V>(tile + r * result.stride, result.stride);
-      if (R % 2) smooth<1, V>(tile + (R - 1) * result.stride, result.stride);
-    }
+    if (SMOOTH && last)
+#pragma GCC unroll 1
+      for (int r = 0; r < R; r++) smooth<V>(done.next());
   }
   fetched = ahead;
 }

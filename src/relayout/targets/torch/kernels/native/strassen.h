@@ -62,12 +62,6 @@ static void strassen_sums(const Step &s, const Quarters &q, Share rows, float *s
   }
 }
 
-static void smooth_panel(float *at, int64_t stride, int64_t rows) {
-  constexpr int V = COLUMNS / LANES;
-  for (int64_t row = 0; row + 2 <= rows; row += 2) smooth<2, V>(at + row * stride, stride);
-  if (rows % 2) smooth<1, V>(at + (rows - 1) * stride, stride);
-}
-
 // One panel of both halves of the result. Sums of products wait in memory of the thread.
 static void strassen_panel(const Step &s, const Quarters &q, const float *sums, int64_t panel, float *memory) {
   const int64_t column = panel * COLUMNS, size = q.depth * COLUMNS, next = q.upper * q.apart;
@@ -104,7 +98,8 @@ static void strassen_panel(const Step &s, const Quarters &q, const float *sums, 
       store(s.output + place, smaller(all(high), larger(all(low), x)));
       store(u + i, load(u + i) + load(w + i));
     }
-  if (activation == GELU) smooth_panel(s.output + c22, s.out_depth, q.lower);
+  if (activation == GELU)
+    for (int64_t row = 0; row < q.lower; row++) smooth<COLUMNS / LANES>(s.output + c22 + row * s.out_depth);
   finish(q.left(s, q.upper, q.depth), u, c21, q.lower);
 }
 

@@ -89,12 +89,18 @@ static inline __attribute__((always_inline)) void gelu(Vector (&x)[COUNT]) {
 #pragma GCC unroll 4
   for (int i = 0; i < COUNT; i++) {
     x[i] = larger(all(-END), x[i]), z[i] = smaller(all(END), x[i]), s[i] = z[i] * z[i];
-    p[i] = all(P[0]), q[i] = s[i] + Q[0];
+    p[i] = all(P[0]);
   }
 #pragma GCC unroll 4
   for (int k = 1; k < 5; k++)
 #pragma GCC unroll 4
-    for (int i = 0; i < COUNT; i++) p[i] = p[i] * s[i] + P[k], q[i] = q[i] * s[i] + Q[k];
+    for (int i = 0; i < COUNT; i++) p[i] = p[i] * s[i] + P[k];
+#pragma GCC unroll 4
+  for (int i = 0; i < COUNT; i++) q[i] = s[i] + Q[0];
+#pragma GCC unroll 4
+  for (int k = 1; k < 5; k++)
+#pragma GCC unroll 4
+    for (int i = 0; i < COUNT; i++) q[i] = q[i] * s[i] + Q[k];
 #pragma GCC unroll 4
   for (int i = 0; i < COUNT; i++) x[i] *= 0.5f + z[i] * p[i] / q[i];
 }
