@@ -21,13 +21,15 @@ struct Addend {
   int64_t apart;
 };
 
-// The result, where its sums start, and what happens to a tile of it once it is complete.
+// The result, where its sums start, and what happens to a tile of it once it is complete. What the product adds to the
+// start can be added to something else as well, which lies as the start does.
 struct Result {
   float *data;
   int64_t stride, width;
   Addend start, residual;
   int64_t activation;
   float low, high;
+  float *also = nullptr;
 };
 
 // Weights of the next panel, fetched a little with each tile of this one, and not to stay: they are read once, and
@@ -96,6 +98,15 @@ static inline __attribute__((always_inline)) void store_rows(const Vector (&sum)
   }
 }
 
+template <int R, int V>
+static inline __attribute__((always_inline)) void add_change(const Vector (&sum)[R][V], Walk<const float> start, Walk<float> &to) {
+  for (int r = 0; r < R; r++) {
+    const float *before = start.next();
+    float *row = to.next();
+    for (int v = 0; v < V; v++) store(row + v * LANES, load(row + v * LANES) + (sum[r][v] - load(before + v * LANES)));
+  }
+}
+
 // Rows of the result, R at a time, and V vectors of their columns: one pass over `runs` x `length` of k.
 template <int R, int V, bool SMOOTH>
 static void tiles(const Left &left, int64_t at, const float *panel, const Result &result, Share rows, int64_t column,
@@ -108,6 +119,7 @@ static void tiles(const Left &left, int64_t at, const float *panel, const Result
   Walk<const float> start = {to.at, to.apart};
   if (first) start = {result.start.data + rows.first * result.start.apart + column, result.start.apart};
   Walk<const float> other = {adds ? residual.data + rows.first * residual.apart + column : nullptr, residual.apart};
+  Walk<float> also = {result.also ? result.also + rows.first * result.start.apart + column : nullptr, result.start.apart};
   Walk<const float> data = {left.data + at + (left.table ? 0 : rows.first * left.stride), left.stride};
   for (int64_t row = rows.first; row < rows.last; row += R) {
     Vector sum[R][V];
@@ -116,6 +128,7 @@ static void tiles(const Left &left, int64_t at, const float *panel, const Result
       for (int r = 0; r < R; r++) from[r] = data.at + left.table[row + r];
     else
       for (int r = 0; r < R; r++) from[r] = data.next();
+    const Walk<const float> begin = start;
     load_rows(sum, start);
     if (adds) {
       Walk<const float> soon = other;
@@ -134,6 +147,7 @@ static void tiles(const Left &left, int64_t at, const float *panel, const Result
       if (run > 1)
         for (int r = 0; r < R; r++) from[r] += left.apart;
     }
+    if (result.also) add_change(sum, begin, also);
     if (adds) add_rows(sum, other);
     if (last && !SMOOTH) {
       const Vector low = all(result.low), high = all(result.high);

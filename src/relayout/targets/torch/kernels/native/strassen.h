@@ -65,7 +65,7 @@ static void strassen_sums(const Step &s, const Quarters &q, Share rows, float *s
 // One panel of both halves of the result. Sums of products wait in memory of the thread.
 static void strassen_panel(const Step &s, const Quarters &q, const float *sums, int64_t panel, float *memory) {
   const int64_t column = panel * COLUMNS, size = q.depth * COLUMNS, next = q.upper * q.apart;
-  float *u = memory, *v = u + q.held(), *w = v + q.held(), *change = w + q.held();
+  float *u = memory, *v = u + q.held(), *change = v + q.held();
   for (int i = 0; i < COLUMNS; i++) change[i] = q.is_first ? s.bias[q.width + column + i] - s.bias[column + i] : 0;
   const float *before = q.is_first ? s.residual : s.output, *weights = q.weight + panel * 7 * size;
   const float low = q.is_last ? s.low : -INFINITE, high = q.is_last ? s.high : INFINITE;
@@ -75,9 +75,9 @@ static void strassen_panel(const Step &s, const Quarters &q, const float *sums, 
     pass(left, 0, weights, size, result, Share(0, q.upper), Share(0, 1), true, true, true);
     weights += size;
   };
-  auto finish = [&](const Left &left, const float *start, int64_t place, int64_t rows) {
+  auto finish = [&](const Left &left, const float *start, int64_t place, int64_t rows, float *also = nullptr) {
     Addend residual = {before ? before + place : nullptr, s.out_depth};
-    Result result = {s.output + place, s.out_depth, COLUMNS, {start, COLUMNS}, residual, activation, low, high};
+    Result result = {s.output + place, s.out_depth, COLUMNS, {start, COLUMNS}, residual, activation, low, high, also};
     pass(left, 0, weights, size, result, Share(0, rows), Share(0, 1), true, true, true);
     weights += size;
   };
@@ -89,17 +89,7 @@ static void strassen_panel(const Step &s, const Quarters &q, const float *sums, 
   add(sum(1), {u, COLUMNS}, {}, u);
   add(sum(0), {u, COLUMNS}, {change, 0}, v);
   finish(sum(3), v, c12, q.upper);
-  add(sum(2), {ZEROS, 0}, {}, w);
-  for (int64_t row = 0; row < q.lower; row++)
-    for (int64_t i = row * COLUMNS; i < (row + 1) * COLUMNS; i += LANES) {
-      int64_t place = c22 + row * s.out_depth + i % COLUMNS;
-      Vector x = load(v + i) + load(w + i);
-      if (before) x += load(before + place);
-      store(s.output + place, smaller(all(high), larger(all(low), x)));
-      store(u + i, load(u + i) + load(w + i));
-    }
-  if (activation == GELU)
-    for (int64_t row = 0; row < q.lower; row++) smooth<COLUMNS / LANES>(s.output + c22 + row * s.out_depth);
+  finish(sum(2), v, c22, q.lower, u);
   finish(q.left(s, q.upper, q.depth), u, c21, q.lower);
 }
 
@@ -128,7 +118,7 @@ static int64_t strassen_units(const Step &s, int64_t phase, int team) {
 static void strassen_block(const Step &s, Share rows, int64_t panels) {
   for (int64_t slice = 0; slice < Slices(s).count; slice++) {
     Quarters q(s, rows, slice);
-    float *sums = own_memory(q.sums() + 3 * q.held() + COLUMNS);
+    float *sums = own_memory(q.sums() + 2 * q.held() + COLUMNS);
     strassen_sums(s, q, Share(0, q.upper), sums);
     for (int64_t panel = 0; panel < panels; panel++) strassen_panel(s, q, sums, panel, sums + q.sums());
   }
@@ -141,7 +131,7 @@ static void strassen(const Step &s, int64_t phase, int64_t unit, int team) {
   for (int64_t slice = 0; slice < Slices(s).count; slice++) {
     Quarters q(s, Share(0, halving.rows), slice);
     if (phase == 0) strassen_sums(s, q, Share(q.upper, unit, strassen_units(s, 0, team)), sums);
-    else strassen_panel(s, q, sums, unit, own_memory(3 * q.held() + COLUMNS));
+    else strassen_panel(s, q, sums, unit, own_memory(2 * q.held() + COLUMNS));
     sums += q.sums();
   }
 }
