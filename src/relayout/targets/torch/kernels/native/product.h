@@ -40,16 +40,25 @@ struct Ahead {
 };
 constexpr int STRIDE = 8;
 
-template <int R, int V>
+template <int R, int V, int FIRST>
 static inline __attribute__((always_inline)) void step(Vector (&sum)[R][V], const float *const *from, int64_t k,
                                                        const float *panel) {
   Vector b[V];
   for (int v = 0; v < V; v++) b[v] = load(panel + v * LANES);
 #pragma GCC unroll 16
-  for (int r = 0; r < R; r++) {
+  for (int i = 0; i < R; i++) {
+    const int r = (FIRST + i) % R;
     Vector a = all(from[r][k]);
     for (int v = 0; v < V; v++) sum[r][v] = plus_product(sum[r][v], a, b[v]);
   }
+}
+
+// Rows take turns in being the first. The sums of five rows are wanted again when they are just ready: in the same order
+// each time, one that is late makes all of them late.
+template <int R, int V, int... TURN>
+static inline __attribute__((always_inline)) void steps(Vector (&sum)[R][V], const float *const *from, int64_t k,
+                                                        const float *panel, std::integer_sequence<int, TURN...>) {
+  (step<R, V, TURN % R>(sum, from, k + TURN, panel + TURN * COLUMNS), ...);
 }
 
 template <int V>
@@ -139,11 +148,11 @@ static void tiles(const Left &left, int64_t at, const float *panel, const Result
       for (; k + STRIDE <= length; k += STRIDE) {
         if (ahead.at < ahead.end)
           for (int64_t line = 0; line < ahead.lines; line++, ahead.at += 16) __builtin_prefetch(ahead.at, 0, 0);
-#pragma GCC unroll 8
-        for (int i = 0; i < STRIDE; i++, weights += COLUMNS) step<R, V>(sum, from, k + i, weights);
+        steps(sum, from, k, weights, std::make_integer_sequence<int, STRIDE>());
+        weights += STRIDE * COLUMNS;
       }
 #pragma GCC unroll 1
-      for (; k < length; k++, weights += COLUMNS) step<R, V>(sum, from, k, weights);
+      for (; k < length; k++, weights += COLUMNS) step<R, V, 0>(sum, from, k, weights);
       if (run > 1)
         for (int r = 0; r < R; r++) from[r] += left.apart;
     }
