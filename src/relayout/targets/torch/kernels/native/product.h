@@ -228,11 +228,12 @@ static void pass(const Left &left, int64_t at, const float *panels, int64_t pane
   if (rows.first == rows.last) return;
   Heights heights(rows);
   int64_t count = parts(rows.last - rows.first, ROWS), strides = most(1, panel_size / (COLUMNS * STRIDE));
-  int64_t lines = is_cold ? parts(panel_size, 16 * strides * count) : 0;
+  // Where there is one row of tiles, weights are read one after the other, which is faster without.
+  int64_t lines = is_cold && count > 1 ? parts(panel_size, 16 * strides * count) : 0;
   for (int64_t panel = panels_of.first; panel < panels_of.last; panel++) {
     int64_t column = panel * COLUMNS, width = result.width - column;
     const float *weights = panels + panel * panel_size, *next = weights + panel_size;
-    Ahead ahead = {next, next + (is_cold ? panel_size : 0), lines};
+    Ahead ahead = {next, next + (lines ? panel_size : 0), lines};
     for (auto [share, height] : {std::pair(Share(rows.first, heights.middle), heights.lower + 1),
                                  std::pair(Share(heights.middle, rows.last), heights.lower)}) {
       if (share.first == share.last) continue;
