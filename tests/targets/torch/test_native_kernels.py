@@ -109,6 +109,17 @@ def activated(x: Any, activation: Activation) -> Any:
     return x.clamp(activation.low, activation.high)
 
 
+def test_gaussian_unit_near_and_far_from_zero() -> None:
+    far = [-torch.inf, -1e30, -100.0, -1e-30, -0.0, 0.0, 1e-30, 100.0, 1e30, torch.inf, torch.nan]
+    x = torch.cat([torch.linspace(-9.0, 9.0, 4077), torch.tensor(far)])
+    image = (1, 1, 1, len(x))
+    step = NativeStep(Kind.SUM, Buffer(image, 0), Buffer(image), activation=Activation(gelu=True))
+    given = performed([step], {}, [x.reshape(1, -1, 1, 1)], 1).flatten().double()
+    wanted = functional.gelu(x.double())
+    wanted[x == -torch.inf] = 0.0  # its limit; torch multiplies infinity by nothing
+    torch.testing.assert_close(given, wanted, rtol=1e-6, atol=2e-6, equal_nan=True)
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("kernel", [2, 3, 5, 7])
 @pytest.mark.parametrize("stride", [1, 2])

@@ -108,7 +108,8 @@ static inline __attribute__((always_inline)) void store_rows(const Vector (&sum)
 }
 
 template <int R, int V>
-static inline __attribute__((always_inline)) void add_change(const Vector (&sum)[R][V], Walk<const float> start, Walk<float> &to) {
+static inline __attribute__((always_inline)) void add_change(const Vector (&sum)[R][V], Walk<const float> start,
+                                                             Walk<float> &to) {
   for (int r = 0; r < R; r++) {
     const float *before = start.next();
     float *row = to.next();
@@ -128,7 +129,8 @@ static void tiles(const Left &left, int64_t at, const float *panel, const Result
   Walk<const float> start = {to.at, to.apart};
   if (first) start = {result.start.data + rows.first * result.start.apart + column, result.start.apart};
   Walk<const float> other = {adds ? residual.data + rows.first * residual.apart + column : nullptr, residual.apart};
-  Walk<float> also = {result.also ? result.also + rows.first * result.start.apart + column : nullptr, result.start.apart};
+  const int64_t apart = result.start.apart;
+  Walk<float> also = {result.also ? result.also + rows.first * apart + column : nullptr, apart};
   Walk<const float> data = {left.data + at + (left.table ? 0 : rows.first * left.stride), left.stride};
   for (int64_t row = rows.first; row < rows.last; row += R) {
     Vector sum[R][V];
