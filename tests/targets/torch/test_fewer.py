@@ -8,8 +8,10 @@ import pytest
 
 pytest.importorskip("torch")
 
-from relayout.targets.torch.kernels.fewer import fastest_kind
+from relayout.targets.torch.kernels import fewer
+from relayout.targets.torch.kernels.fewer import fastest_kind, price_key
 from relayout.targets.torch.kernels.fused import Activation
+from relayout.targets.torch.kernels.native_region import native_mark
 from relayout.targets.torch.kernels.native_steps import Kind, kinds_of
 from relayout.targets.torch.kernels.plan import can_build
 from relayout.targets.torch.kernels.prices import Prices
@@ -47,7 +49,7 @@ def fastest(window: Sliding, prices: Prices) -> Kind:
 def test_the_plain_way_stays_unless_another_is_clearly_faster(
     seconds: float, preferred: Kind
 ) -> None:
-    key = "native 1x96x8x8->96 1x1 by 1x1 p(0, 0, 0, 0)"
+    key = price_key(LARGE)
     prices = Prices("here", {key: {"convolution": 1.0, "strassen": seconds}})
     assert fastest(LARGE, prices) == preferred
     assert list(prices.seconds) == [key]
@@ -63,7 +65,7 @@ def test_the_plain_way_stays_unless_another_is_clearly_faster(
     ],
 )
 def test_the_fastest_of_three_ways_is_taken(large: float, small: float, preferred: Kind) -> None:
-    key = "native 1x8x5x7->16 3x3 by 1x1 p(1, 1, 1, 1)"
+    key = price_key(PADDED)
     known = {"convolution": 1.0, "winograd": large, "small_winograd": small}
     prices = Prices("here", {key: known})
     assert fastest(PADDED, prices) == preferred
@@ -73,11 +75,21 @@ def test_the_fastest_of_three_ways_is_taken(large: float, small: float, preferre
 def test_a_way_that_was_never_timed_has_all_timed_again() -> None:
     if not can_build():
         pytest.skip("there is no compiler")
-    key = "native 1x8x5x7->16 3x3 by 1x1 p(1, 1, 1, 1)"
+    key = price_key(PADDED)
     prices = Prices("here", {key: {"convolution": 1e9, "winograd": 1e9}})
     fastest(PADDED, prices)
     assert set(prices.seconds[key]) == {"convolution", "winograd", "small_winograd"}
     assert max(prices.seconds[key].values()) < 1e9
+
+
+def test_times_of_other_versions_of_the_kernels_count_for_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = price_key(LARGE).replace(native_mark(), "another")
+    prices = Prices("here", {before: {"convolution": 0.5, "strassen": 1.0}})
+    monkeypatch.setattr(fewer, "_times", lambda *_: [1.0, 0.5])
+    assert fastest(LARGE, prices) == Kind.STRASSEN
+    assert set(prices.seconds) == {before, price_key(LARGE)}
 
 
 def test_a_gaussian_unit_leaves_the_plain_way() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from relayout.targets.torch.kernels.native_region import native_source
+from relayout.targets.torch.kernels.native_region import native_mark, native_source
 from relayout.targets.torch.kernels.native_steps import (
     TILES,
     Buffer,
@@ -39,9 +39,7 @@ def fastest_kind(prices: Prices, window: Sliding, kinds: list[Kind]) -> Kind:
     plain = kinds[0]
     if len(kinds) == 1:
         return plain
-    shape = f"{'x'.join(map(str, window.source))}->{window.result[1]}"
-    sizes = " by ".join("x".join(map(str, each)) for each in (window.kernel, window.strides))
-    key = f"native {shape} {sizes} p{window.pads}"
+    key = price_key(window)
     names = {kind: kind.name.lower() for kind in kinds}
     if any(name not in prices.seconds.get(key, {}) for name in names.values()):
         for kind, seconds in zip(kinds, _times(window, kinds), strict=True):
@@ -49,6 +47,13 @@ def fastest_kind(prices: Prices, window: Sliding, kinds: list[Kind]) -> Kind:
     known = {kind: prices.seconds[key][name] for kind, name in names.items()}
     best = min(kinds, key=known.__getitem__)
     return best if known[plain] > WORTH * known[best] else plain
+
+
+def price_key(window: Sliding) -> str:
+    """The name under which times of a convolution are kept."""
+    shape = f"{'x'.join(map(str, window.source))}->{window.result[1]}"
+    sizes = " by ".join("x".join(map(str, each)) for each in (window.kernel, window.strides))
+    return f"native {native_mark()} {shape} {sizes} p{window.pads}"
 
 
 def _times(window: Sliding, kinds: list[Kind]) -> list[float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import pprint
 import re
 from collections.abc import Callable, Sequence
@@ -44,6 +45,12 @@ def native_source() -> str:
     return "\n".join(
         re.sub(r'^#(include "|pragma once).*\n', "", text, flags=re.M) for text in texts
     )
+
+
+@cache
+def native_mark() -> str:
+    """What tells these kernels from their other versions, whose times say nothing of them."""
+    return hashlib.sha256(native_source().encode()).hexdigest()[:8]
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,12 @@ from relayout.targets.torch.kernels.inductor import (
     is_pool,
     runs_of,
 )
-from relayout.targets.torch.kernels.native_region import Region, native_regions, native_source
+from relayout.targets.torch.kernels.native_region import (
+    Region,
+    native_mark,
+    native_regions,
+    native_source,
+)
 from relayout.targets.torch.kernels.orders import FIRST, LAST, Order, Turn
 from relayout.targets.torch.kernels.parts import Part, borders_of, parts_of
 from relayout.targets.torch.kernels.prices import Prices
@@ -224,8 +229,9 @@ def _fastest_forms(key: str, forms: Sequence[ConvForm], prices: Prices) -> tuple
 
 
 def _region_key(region: Region) -> str:
-    """A region by its steps, wherever they lie in memory, and by the orders they would have."""
-    described = [region.native.entries, region.native.results, *_unusual(region.steps)]
+    """A region by its kernels, its steps and the orders that these would have."""
+    native = region.native
+    described = [native_mark(), native.entries, native.results, *_unusual(region.steps)]
     text = json.dumps(described, default=str)
     return f"region of {len(region.nodes)} nodes {hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
