@@ -60,8 +60,8 @@ ROW_WISE = frozenset((Kind.CONVOLUTION, Kind.WIDENED, Kind.NARROWED, Kind.STRASS
 TILES = {Kind.WINOGRAD: 4, Kind.SMALL_WINOGRAD: 2}
 """Results on a side of a tile of Winograd's convolutions."""
 
-POINTS = 6
-"""The matrices of Winograd's convolution that follow each other in scratch."""
+POINTS = max(TILES.values()) + 2
+"""The matrices that a line of Winograd's points has in scratch, whatever the tiles."""
 
 
 def kinds_of(window: Sliding, activation: Activation) -> list[Kind]:

@@ -129,7 +129,7 @@ static void depthwise(const Step &s, Share lines) {
 }
 
 // A product that only the filter of the next step reads is computed panel by panel, a few lines at a time, and
-// filtered at once: what lies between the two never leaves the near cache, and no thread waits between them.
+// filtered at once: what lies between the two never leaves the caches of a thread, and none waits between them.
 constexpr int64_t NEAREST = 16384;  // floats of lines that are computed at a time
 
 // How the two are cut for a team: into panels, and into parts of lines, which the next step finds in the cache of the

@@ -126,11 +126,11 @@ static void tiles(const Left &left, int64_t at, const float *panel, const Result
   const bool adds = last && residual.data;
   Ahead ahead = fetched;
   Walk<float> to = {result.data + rows.first * result.stride + column, result.stride};
+  const int64_t apart = result.start.apart, begins = rows.first * apart + column;
   Walk<const float> start = {to.at, to.apart};
-  if (first) start = {result.start.data + rows.first * result.start.apart + column, result.start.apart};
+  if (first) start = {result.start.data + begins, apart};
+  Walk<float> also = {result.also ? result.also + begins : nullptr, apart};
   Walk<const float> other = {adds ? residual.data + rows.first * residual.apart + column : nullptr, residual.apart};
-  const int64_t apart = result.start.apart;
-  Walk<float> also = {result.also ? result.also + rows.first * apart + column : nullptr, apart};
   Walk<const float> data = {left.data + at + (left.table ? 0 : rows.first * left.stride), left.stride};
   for (int64_t row = rows.first; row < rows.last; row += R) {
     Vector sum[R][V];
@@ -230,7 +230,7 @@ static void pass(const Left &left, int64_t at, const float *panels, int64_t pane
   if (rows.first == rows.last) return;
   Heights heights(rows);
   int64_t count = parts(rows.last - rows.first, ROWS), strides = most(1, panel_size / (COLUMNS * STRIDE));
-  // Where there is one row of tiles, weights are read one after the other, which is faster without.
+  // One row of tiles reads weights one after the other, and faster if none are fetched ahead.
   int64_t lines = is_cold && count > 1 ? parts(panel_size, 16 * strides * count) : 0;
   for (int64_t panel = panels_of.first; panel < panels_of.last; panel++) {
     int64_t column = panel * COLUMNS, width = result.width - column;
