@@ -49,7 +49,8 @@ class Entry:
         ]
 
 
-def entries(folder: Path, only: list[str], scratch: Path) -> Iterator[Entry]:
+def entries(folder: Path, only: list[str], scratch: Path, *, keep: bool = False) -> Iterator[Entry]:
+    """The models of a folder; what had to be unpacked is removed after use unless it is kept."""
     index = folder / "index.json"
     rows = json.loads(index.read_text()) if index.exists() else []
     by_name = {row["name"]: row for row in rows}
@@ -63,7 +64,7 @@ def entries(folder: Path, only: list[str], scratch: Path) -> Iterator[Entry]:
             unpack = [sys.executable, str(folder / "slim.py"), "unpack", str(scratch), name]
             subprocess.run(unpack, check=True, capture_output=True)
         yield Entry(name, file, by_name.get(name, {}))
-        if file.parent == scratch:
+        if file.parent == scratch and not keep:
             file.unlink()
 
 
