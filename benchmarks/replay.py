@@ -1,7 +1,7 @@
 """Hashes of all that relayout writes: python -m benchmarks.replay PATH [--against FILE]
 
-PATH is as for `benchmarks.zoo`; without it only the small models in the tree are run. Every model is
-optimised for every target and objective, fused in every mode, and compiled with one statement a
+PATH is as for `benchmarks.zoo`; without it only the small models in the tree are run. Every model
+is optimised for every target and objective, fused in every mode, and compiled with one statement a
 node, all without verification. `--record FILE` keeps the hashes and the CPU seconds; `--against
 FILE` compares with what was kept, prints each output that differs and exits with 1 if one does. A
 change of structure changes no hash.
@@ -18,8 +18,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 from typing import TypeAlias
 
@@ -109,14 +109,15 @@ def _files(options: argparse.Namespace, scratch: Path) -> Iterator[tuple[str, Pa
 def _all(options: argparse.Namespace) -> Iterator[tuple[str, dict[str, Run]]]:
     with (
         tempfile.TemporaryDirectory() as scratch,
-        ProcessPoolExecutor(options.jobs, max_tasks_per_child=8) as pool,
+        get_context("spawn").Pool(options.jobs, maxtasksperchild=8) as pool,
     ):
-        started = [
-            (name, pool.submit(replayed, file, options.ways))
-            for name, file in _files(options, Path(scratch))
-        ]
-        for name, running in started:
-            yield name, running.result()
+        tasks = ((name, file, options.ways) for name, file in _files(options, Path(scratch)))
+        yield from pool.imap(_replayed, tasks)
+
+
+def _replayed(task: tuple[str, Path, Sequence[str]]) -> tuple[str, dict[str, Run]]:
+    name, file, only = task
+    return name, replayed(file, only)
 
 
 def _told(
