@@ -18,9 +18,9 @@ import onnx
 
 from benchmarks.zoo import Entry, entries
 from relayout.errors import RelayoutError
-from relayout.fused import fuse
-from relayout.graph.load import load
-from relayout.graph.sources import BINARY, encoded
+from relayout.graph.io.load import load
+from relayout.graph.io.sources import BINARY, encoded
+from relayout.optimizer.fuse import fuse
 from relayout.report.fusion import FusionRecord
 from relayout.verify.verdict import NumericOptions
 

@@ -10,7 +10,7 @@ import sys
 import time
 import warnings
 
-from relayout.graph.measure import Objective
+from relayout.ops.measure import Objective
 from tests.suites.optimising import Optimised
 from tests.suites.test_random_graphs import check_random_graph
 

@@ -27,9 +27,9 @@ import onnx
 
 from benchmarks.zoo import entries
 from relayout.cli import main as relayout
-from relayout.demo import network
-from relayout.fused import MODES
-from relayout.graph.measure import Objective
+from relayout.cli.demo_model import network
+from relayout.ops.measure import Objective
+from relayout.optimizer.fuse import MODES
 from relayout.targets.target import TARGETS
 from tests.suites.random_graphs import random_graph
 

@@ -11,7 +11,7 @@ import time
 import warnings
 from collections.abc import Sequence
 
-from relayout.graph.measure import Objective
+from relayout.ops.measure import Objective
 from tests.suites.optimising import Optimised
 from tests.suites.test_wrapped_backend import NODE_TESTS, check_wrapped, wrapped_case
 from tests.suites.wrapping import VARIANTS, Variant

@@ -12,7 +12,7 @@ import onnx
 import pytest
 
 from relayout.cli import main
-from relayout.demo import network
+from relayout.cli.demo_model import network
 
 
 @pytest.fixture

@@ -12,10 +12,11 @@ from rich.console import Console
 
 from relayout.api import optimize
 from relayout.assign.strategies.registry import EXACT, STRATEGIES
-from relayout.cli import STRATEGY_HELP, main
-from relayout.compare import compare_strategies
-from relayout.demo import network
+from relayout.cli import main
+from relayout.cli.demo_model import network
+from relayout.cli.optimize import STRATEGY_HELP
 from relayout.errors import RelayoutError
+from relayout.optimizer.compare import compare_strategies
 from relayout.report.comparison import ComparisonRecord, StrategyRecord, comparison_text
 from relayout.report.records import Figures
 from tests.rewrite.rewriting import parse

@@ -11,8 +11,8 @@ import pytest
 
 import relayout
 from relayout.cli import main
-from relayout.demo import network
-from relayout.graph.inline import NOT_AS_WRITTEN
+from relayout.cli.demo_model import network
+from relayout.graph.io.inline import NOT_AS_WRITTEN
 from relayout.report.fusion import NodeRecord, RefusalRecord, node_text
 from relayout.verify.verdict import NumericVerdict
 from tests.graph.makers import complete, write, write_external
@@ -144,7 +144,7 @@ def test_nothing_is_written_if_the_numbers_differ(
     given: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     verdict = NumericVerdict("differs", reason="made up")
-    monkeypatch.setattr("relayout.delivery.compare_isolated", lambda *_: verdict)
+    monkeypatch.setattr("relayout.optimizer.delivery.compare_isolated", lambda *_: verdict)
     output = given.with_name("out.onnx")
     assert main(["fuse", str(given), "-o", str(output)]) == 1
     assert [file.name for file in given.parent.iterdir()] == ["network.onnx"]

@@ -12,7 +12,7 @@ import onnx
 import onnxruntime
 import torch
 
-import relayout.compiling as relayout_torch
+import relayout.backends.torch.compiling as relayout_torch
 from benchmarks.resnet101.forms import EagerNetwork, image_for, onnx_model
 from benchmarks.resnet101.layers import Array, Network
 from benchmarks.resnet101.measure import Run, cpu_seconds, in_turns, wall_seconds

@@ -11,16 +11,16 @@ from typing import Any
 
 import torch
 
-import relayout.compiling as relayout_torch
+import relayout.backends.torch.compiling as relayout_torch
 from benchmarks.resnet101.forms import EagerNetwork, image_for, onnx_model
 from benchmarks.resnet101.layers import Network
 from benchmarks.resnet101.measure import Run, cuda_seconds, in_turns
 from benchmarks.resnet101.networks import NETWORKS
 from benchmarks.resnet101.results import RELAYOUT, Results, Row
-from relayout.targets.torch.compiled import compile_program
-from relayout.targets.torch.kernels.plan import Choice
-from relayout.targets.torch.runtime.graph import captured_graph
-from relayout.tuning import tuned
+from relayout.backends.torch.compiled import compile_program
+from relayout.backends.torch.kernels.plan import Choice
+from relayout.backends.torch.runtime.graph import captured_graph
+from relayout.backends.torch.tuning import tuned
 
 LAST = torch.channels_last
 EAGER, EAGER_LAST = "eager NCHW", "eager NHWC"

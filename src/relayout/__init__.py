@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 __all__ = [
+    "BadModelError",
     "FuseResult",
     "NumericOptions",
     "RelayoutError",
     "Result",
     "check_certificate",
+    "compare_strategies",
     "compile",
+    "count",
     "fuse",
     "infer_layouts",
     "inspect",
@@ -25,30 +28,31 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from relayout.api import Result, check_certificate, infer_layouts, inspect, optimize
-    from relayout.compiling import compile  # noqa: A004 - the word for it
-    from relayout.errors import RelayoutError
-    from relayout.fused import FuseResult, fuse
-    from relayout.verify.verdict import NumericOptions
-
-_HOMES = {
-    "FuseResult": "relayout.fused",
-    "NumericOptions": "relayout.verify.verdict",
-    "RelayoutError": "relayout.errors",
-    "Result": "relayout.api",
-    "check_certificate": "relayout.api",
-    "compile": "relayout.compiling",
-    "fuse": "relayout.fused",
-    "infer_layouts": "relayout.api",
-    "inspect": "relayout.api",
-    "optimize": "relayout.api",
-}
+    from relayout.api import (
+        BadModelError,
+        FuseResult,
+        NumericOptions,
+        RelayoutError,
+        Result,
+        check_certificate,
+        compare_strategies,
+        compile,  # noqa: A004 - the word for it
+        count,
+        fuse,
+        infer_layouts,
+        inspect,
+        optimize,
+    )
 
 
 def __getattr__(name: str) -> Any:
     """Import on first use: onnx takes its time, and `relayout --help` should not wait for it."""
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module 'relayout' has no attribute {name!r}")
-    from importlib import import_module
+    from relayout import api
 
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(api, name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

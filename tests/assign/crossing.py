@@ -12,7 +12,7 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 
 from relayout.api import check_certificate, optimize
-from relayout.graph.measure import Objective
+from relayout.ops.measure import Objective
 from tests.assign.layouting import laid_out
 from tests.rewrite.rewriting import data_for, parse
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from relayout.graph.measure import Objective
+from relayout.ops.measure import Objective
 from tests.assign.layouting import laid_out
 
 

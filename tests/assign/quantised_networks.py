@@ -13,8 +13,8 @@ import onnxruntime
 import pytest
 from onnx import numpy_helper
 
-from relayout import delivery
 from relayout.api import Result, optimize
+from relayout.optimizer import delivery
 from relayout.verify.verdict import NumericVerdict
 
 quantization = pytest.importorskip("onnxruntime.quantization")

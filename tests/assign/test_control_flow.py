@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import onnx
 
-from relayout.graph.measure import Objective
+from relayout.ops.measure import Objective
 from tests.assign.crossing import BACK, NCHW, NHWC, OUT, assert_left, by_each_objective
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from relayout.api import count, optimize
 from relayout.assign.strategies.registry import STRATEGIES
-from relayout.compare import compare_strategies
 from relayout.layout.layout import NCHW, NHWC, OHWI, OIHW
+from relayout.optimizer.compare import compare_strategies
 from tests.assign.writing import left_by, written
 from tests.rewrite.rewriting import parse
 from tests.targets.networks import lenet

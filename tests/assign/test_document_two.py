@@ -9,9 +9,9 @@ from onnx.reference import ReferenceEvaluator
 from relayout.assign.strategies.naive import isolating_copies
 from relayout.assign.strategies.regions import UnionFind
 from relayout.assign.strategies.registry import STRATEGIES, strategy_of
-from relayout.compare import compare_strategies
 from relayout.layout.layout import NCHW, LayoutClass, plain_class
 from relayout.layout.permutation import Permutation
+from relayout.optimizer.compare import compare_strategies
 from tests.assign.test_strategies import chain
 from tests.assign.writing import left_by, written
 from tests.rewrite.rewriting import parse

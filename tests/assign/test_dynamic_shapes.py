@@ -10,7 +10,7 @@ import onnx
 import onnxruntime
 import pytest
 
-from relayout.graph.measure import Objective
+from relayout.ops.measure import Objective
 from tests.assign.layouting import laid_out
 from tests.rewrite.rewriting import parse
 

@@ -12,7 +12,7 @@ from onnx import numpy_helper
 
 from relayout.api import Result, check_certificate, optimize
 from relayout.cli import main
-from relayout.compare import compare_strategies
+from relayout.optimizer.compare import compare_strategies
 from relayout.targets.target import TARGETS
 from tests.rewrite.rewriting import canonical, parse
 

@@ -17,8 +17,8 @@ from relayout.api import optimize
 from relayout.assign.explain import NAMED, WALKED, explanations
 from relayout.assign.inherent import Possible
 from relayout.assign.problem import as_given, copies
-from relayout.demo import network
-from relayout.graph.load import load
+from relayout.cli.demo_model import network
+from relayout.graph.io.load import load
 from relayout.graph.source_line import STACK_KEY, source_line
 from relayout.report.explanation import (
     AVOIDABLE,

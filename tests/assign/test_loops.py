@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from relayout.graph.load import load
-from relayout.graph.measure import NOMINAL_RUNS, Objective, measure
+from relayout.graph.io.load import load
 from relayout.layout.permutation import Permutation
+from relayout.ops.measure import NOMINAL_RUNS, Objective, measure
 from tests.assign.crossing import (
     BACK,
     NCHW,

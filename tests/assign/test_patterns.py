@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from relayout.graph.measure import Objective
+from relayout.ops.measure import Objective
 from tests.assign.layouting import assert_layouts
 
 OBJECTIVES = tuple(Objective)

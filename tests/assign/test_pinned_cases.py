@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from relayout.graph.measure import Objective
+from relayout.ops.measure import Objective
 from tests.assign.pinned import BACK, OUT, SWAP, Case, assert_no_more, turn
 
 POOL = "AveragePool<kernel_shape=[1,1]>"

@@ -8,11 +8,11 @@ import pytest
 
 from relayout.assign.formulate import Terms
 from relayout.assign.layouts import ChooseLayouts
-from relayout.demo import network
-from relayout.graph.load import load
-from relayout.graph.measure import Objective, measure
-from relayout.graph.save import to_proto
-from relayout.pipeline import layouts
+from relayout.cli.demo_model import network
+from relayout.graph.io.load import load
+from relayout.graph.io.save import to_proto
+from relayout.ops.measure import Objective, measure
+from relayout.optimizer.pipeline import layouts
 from relayout.targets.target import ONNX, ORT, Target
 from tests.assign.layouting import assert_layouts
 from tests.ops.law import run

@@ -8,7 +8,8 @@ from typing import Any
 import onnx
 import pytest
 
-from relayout.api import ROUGH, check_certificate, optimize
+from relayout.api import check_certificate, optimize
+from relayout.optimizer.optimize import ROUGH
 from tests.assign.quantised_networks import (
     ATTENTION,
     HEADER,

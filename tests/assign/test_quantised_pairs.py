@@ -9,7 +9,8 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from relayout.api import ROUGH, check_certificate, optimize
+from relayout.api import check_certificate, optimize
+from relayout.optimizer.optimize import ROUGH
 from tests.assign.quantised_networks import (
     ATTENTION,
     FORMS,

@@ -9,7 +9,8 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from relayout.api import ROUGH, optimize
+from relayout.api import optimize
+from relayout.optimizer.optimize import ROUGH
 from tests.assign.quantised_networks import (
     HEADER,
     TO_NCHW,

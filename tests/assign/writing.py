@@ -10,10 +10,10 @@ from relayout.assign.formulate import Terms
 from relayout.assign.layouts import ChooseLayouts
 from relayout.assign.strategies.registry import strategy_of
 from relayout.graph.invariants import Interface
-from relayout.graph.load import load
-from relayout.graph.measure import measure
-from relayout.graph.save import to_proto
-from relayout.pipeline import Checking, layouts
+from relayout.graph.io.load import load
+from relayout.graph.io.save import to_proto
+from relayout.ops.measure import measure
+from relayout.optimizer.pipeline import Checking, layouts
 from relayout.targets.target import NHWC, Target
 from tests.rewrite.rewriting import assert_same_numbers, parse
 

@@ -10,7 +10,7 @@ import onnx_ir as ir
 
 from relayout.fusion.emit import emit
 from relayout.fusion.groups import Group, Partition
-from relayout.graph.load import load
+from relayout.graph.io.load import load
 from relayout.graph.read import constant_of, is_op
 from relayout.graph.region import regions_of, subgraphs_of
 from relayout.ops.kind import Kind

@@ -10,8 +10,8 @@ import pytest
 from onnx import TensorProto, helper
 
 from relayout.graph.edit import ORIGIN_KEY
-from relayout.graph.inline import inlined
-from relayout.graph.places import PRIMITIVE
+from relayout.graph.io.inline import inlined
+from relayout.graph.io.places import PRIMITIVE
 from tests.digests import digests_with
 from tests.fusion.cutting import cut, grouped
 from tests.fusion.running import assert_runs_alike, small
@@ -258,8 +258,15 @@ def test_groups_in_functions_pass_attributes_on() -> None:
     names = [(item.domain, item.name) for item in result.functions]
     assert names == [("relayout.fused", "concat_exp_1"), ("local", "doubled")]
     assert list(result.functions[0].attribute) == ["where"]
-    assert [entry.domain for entry in result.functions[1].opset_import] == ["", "relayout.fused"]
-    assert [entry.domain for entry in result.opset_import] == ["", "local", "relayout.fused"]
+    assert [entry.domain for entry in result.functions[1].opset_import] == [
+        "",
+        "relayout.fused",
+    ]
+    assert [entry.domain for entry in result.opset_import] == [
+        "",
+        "local",
+        "relayout.fused",
+    ]
     assert_runs_alike(given, result)
     assert inlined(result) == (given, [])
 
@@ -294,7 +301,7 @@ def test_the_same_groups_give_the_same_bytes_in_every_process() -> None:
 
 _SCRIPT = """
 import hashlib
-from relayout.fused import fuse
+from relayout.optimizer.fuse import fuse
 from tests.fusion.cutting import cut
 from tests.graph.makers import complete
 from tests.suites.random_graphs import random_graph

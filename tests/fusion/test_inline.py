@@ -7,9 +7,9 @@ import pytest
 from onnx import helper
 
 from relayout.errors import BadModelError
-from relayout.graph.inline import NOT_AS_WRITTEN, inlined
-from relayout.graph.load import load
-from relayout.graph.places import PRIMITIVE, places_of, places_text
+from relayout.graph.io.inline import NOT_AS_WRITTEN, inlined
+from relayout.graph.io.load import load
+from relayout.graph.io.places import PRIMITIVE, places_of, places_text
 from tests.fusion.cutting import cut, grouped
 from tests.fusion.running import assert_runs_alike, small
 from tests.graph.difference import difference

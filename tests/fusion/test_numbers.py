@@ -6,10 +6,10 @@ import onnx
 import pytest
 
 from relayout.api import optimize
-from relayout.demo import network
-from relayout.fused import fuse
-from relayout.graph.inline import inlined
-from relayout.graph.load import load
+from relayout.cli.demo_model import network
+from relayout.graph.io.inline import inlined
+from relayout.graph.io.load import load
+from relayout.optimizer.fuse import fuse
 from tests.fusion.networks import mobilenet_v2, resnet18, transformer_block
 from tests.fusion.random_networks import random_network
 from tests.fusion.running import assert_runs_alike

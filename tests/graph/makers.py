@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
-from relayout.graph.model import LoadedModel
+from relayout.graph.io.model import LoadedModel
 
 FLOAT = TensorProto.FLOAT
 

@@ -8,7 +8,7 @@ import onnx
 import pytest
 
 from relayout.errors import BadModelError
-from relayout.graph.load import load
+from relayout.graph.io.load import load
 
 
 def refusal(source: Path | onnx.ModelProto) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
-from relayout.graph.load import load
+from relayout.graph.io.load import load
 from tests.graph.makers import (
     call,
     external_tensor,

@@ -10,8 +10,8 @@ import pytest
 from onnx import TensorProto, helper
 
 from relayout.errors import RelayoutError
-from relayout.graph.load import load
-from relayout.graph.save import save, to_proto
+from relayout.graph.io.load import load
+from relayout.graph.io.save import save, to_proto
 from tests.graph.makers import (
     FLOAT,
     call,

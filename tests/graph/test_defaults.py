@@ -10,11 +10,11 @@ import pytest
 from onnx import helper, numpy_helper
 
 from relayout.api import optimize
-from relayout.graph.defaults import defaults_of, without_defaults
-from relayout.graph.load import load
-from relayout.graph.model import LoadedModel
+from relayout.graph.io.defaults import defaults_of, without_defaults
+from relayout.graph.io.load import load
+from relayout.graph.io.model import LoadedModel
+from relayout.graph.io.save import to_proto
 from relayout.graph.read import Shape, shape_of
-from relayout.graph.save import to_proto
 from tests.graph.makers import model, node, value
 
 SHAPE = numpy_helper.from_array(np.asarray([3, 2]), "s")

@@ -10,8 +10,8 @@ import onnx_ir as ir
 import pytest
 
 from relayout.errors import RelayoutError
-from relayout.graph.load import load
-from relayout.graph.save import save, staged, to_proto
+from relayout.graph.io.load import load
+from relayout.graph.io.save import save, staged, to_proto
 from tests.graph.makers import external_tensor, take_out_pair, with_weight, write, write_external
 
 WEIGHT = np.arange(6, dtype=np.float32).reshape(2, 3)

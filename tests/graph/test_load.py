@@ -13,8 +13,8 @@ import onnx_ir as ir
 import pytest
 from onnx import TensorProto, helper
 
-from relayout.graph.load import load
-from relayout.graph.save import save, to_proto
+from relayout.graph.io.load import load
+from relayout.graph.io.save import save, to_proto
 from tests.graph.makers import FLOAT, complete, model, node, relu, value, write, write_external
 
 
@@ -54,7 +54,7 @@ def test_every_form_of_a_model_is_accepted(tmp_path: Path) -> None:
 def test_a_large_model_in_memory_goes_through_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("relayout.graph.sources.LARGEST_IN_MEMORY", 1000)
+    monkeypatch.setattr("relayout.graph.io.sources.LARGEST_IN_MEMORY", 1000)
     array = np.arange(1024, dtype=np.float32)
     weight = onnx.numpy_helper.from_array(array, "w")
     loaded = load(ir.from_proto(model([node("Add", "x w", "y")], initializers=[weight])))

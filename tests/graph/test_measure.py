@@ -5,8 +5,8 @@ from __future__ import annotations
 import onnx.parser
 import pytest
 
-from relayout.graph.load import load
-from relayout.graph.measure import measure
+from relayout.graph.io.load import load
+from relayout.ops.measure import measure
 
 SIZE = 2 * 3 * 4 * 5 * 4
 

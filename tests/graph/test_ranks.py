@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnx
 import pytest
 
-from relayout.graph.load import load
+from relayout.graph.io.load import load
 from relayout.graph.read import shape_of
 
 HEADER = '<ir_version: 10, opset_import: ["" : 21]>\n'

@@ -12,8 +12,8 @@ from onnx import helper
 from onnx.backend.test.loader import load_model_tests
 
 from relayout.errors import RelayoutError
-from relayout.graph.load import load
-from relayout.graph.save import save, staged, to_proto
+from relayout.graph.io.load import load
+from relayout.graph.io.save import save, staged, to_proto
 from tests.graph.difference import difference
 from tests.graph.makers import complete, model, node, relu, take_out_pair, value, write
 
@@ -240,7 +240,7 @@ def test_a_failure_leaves_no_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     with pytest.raises(ArithmeticError):
         verify_badly()
     assert list(tmp_path.iterdir()) == []
-    monkeypatch.setattr("relayout.graph.save.synchronise", fail)
+    monkeypatch.setattr("relayout.graph.io.save.synchronise", fail)
     with pytest.raises(OSError, match="disk full"):
         save(load(relu()), tmp_path / "out.onnx", changed=True)
     assert list(tmp_path.iterdir()) == []
@@ -273,7 +273,7 @@ def test_the_same_edit_gives_the_same_bytes(tmp_path: Path) -> None:
 def test_data_too_large_for_a_message_goes_to_a_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("relayout.graph.save.LARGEST_IN_MEMORY", 2000)
+    monkeypatch.setattr("relayout.graph.io.save.LARGEST_IN_MEMORY", 2000)
     loaded = load(
         model([node("Add", "x w", "y")], initializers=[helper.make_tensor("w", 1, [1], [1.0])])
     )

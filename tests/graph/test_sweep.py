@@ -5,10 +5,10 @@ from __future__ import annotations
 import onnx
 import pytest
 
-from relayout.graph.load import load
+from relayout.graph.io.load import load
 from relayout.graph.read import Shape, shape_of
-from relayout.graph.refine import refine_shapes
 from relayout.layout.blocks import Size, is_invented, length_of, size_of
+from relayout.rewrite.refine import refine_shapes
 
 HEADER = '<ir_version: 10, opset_import: ["" : 21]>\n'
 

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console, RenderableType
 
 from relayout.api import inspect, optimize
-from relayout.demo import network
+from relayout.cli.demo_model import network
 from relayout.report.explanation import AVOIDABLE, Demand, Demands, Explanation
 from relayout.report.records import Assumed, Figures, RunRecord, TransposeRecord
 from relayout.report.text import ROWS_SHOWN, bytes_text, model_text, run_text, shortened

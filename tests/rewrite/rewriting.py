@@ -12,9 +12,9 @@ from onnx import numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from relayout.graph.invariants import Interface
-from relayout.graph.measure import measure
 from relayout.graph.read import constant_of
-from relayout.pipeline import Checking, graph_rules
+from relayout.ops.measure import measure
+from relayout.optimizer.pipeline import Checking, graph_rules
 from relayout.targets.target import ONNX, Target
 
 HEADER = '<ir_version: 10, opset_import: ["" : {opset}, "com.microsoft" : 1]>\n'

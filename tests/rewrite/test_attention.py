@@ -14,8 +14,8 @@ from onnx.reference import ReferenceEvaluator
 
 from relayout.errors import RelayoutError
 from relayout.graph.invariants import Interface
-from relayout.graph.opset import raise_opset
-from relayout.pipeline import Checking, local_rules
+from relayout.graph.io.opset import raise_opset
+from relayout.optimizer.pipeline import Checking, local_rules
 from relayout.targets.target import ONNX, ORT, Target
 from tests.rewrite.rewriting import parse, to_ir, transposes
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from relayout.api import inspect, optimize
-from relayout.pipeline import SpeltOut, local_rules
+from relayout.optimizer.pipeline import SpeltOut, local_rules
 from relayout.targets.target import ONNX, ORT, Target
 from tests.rewrite.rewriting import parse, to_ir
 from tests.rewrite.test_attention import GUARDED, REFUSED, SYMBOLIC, Attention

@@ -7,9 +7,9 @@ import itertools
 import onnx_ir as ir
 import pytest
 
-from relayout.graph.measure import measure
 from relayout.layout.permutation import Permutation
-from relayout.pipeline import graph_rules
+from relayout.ops.measure import measure
+from relayout.optimizer.pipeline import graph_rules
 from relayout.targets.target import ONNX, ORT
 from tests.rewrite.rewriting import (
     assert_kept,

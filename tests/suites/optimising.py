@@ -9,10 +9,10 @@ import onnx
 from relayout.assign.formulate import Terms
 from relayout.assign.layouts import ChooseLayouts
 from relayout.graph.invariants import Interface
-from relayout.graph.load import load
-from relayout.graph.measure import Measure, Objective, measure
-from relayout.graph.save import to_proto
-from relayout.pipeline import Checking, layouts, learn_shapes
+from relayout.graph.io.load import load
+from relayout.graph.io.save import to_proto
+from relayout.ops.measure import Measure, Objective, measure
+from relayout.optimizer.pipeline import Checking, layouts, learn_shapes
 from relayout.targets.target import ONNX
 
 NOTHING = Measure(0, 0, 0)

@@ -8,10 +8,10 @@ import pytest
 from relayout.assign.formulate import Terms
 from relayout.assign.layouts import ChooseLayouts
 from relayout.graph.invariants import Interface
-from relayout.graph.load import load
-from relayout.graph.measure import measure
-from relayout.graph.save import to_proto
-from relayout.pipeline import Checking, layouts, learn_shapes
+from relayout.graph.io.load import load
+from relayout.graph.io.save import to_proto
+from relayout.ops.measure import measure
+from relayout.optimizer.pipeline import Checking, layouts, learn_shapes
 from relayout.targets.target import ONNX
 from tests.suites.backend import Case, case, case_names, wrapped
 

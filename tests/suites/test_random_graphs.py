@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import pytest
 
-from relayout.graph.measure import Objective
+from relayout.ops.measure import Objective
 from tests.digests import digests_with
 from tests.ops import law
 from tests.suites.building_blocks import SETTINGS, rules
@@ -91,7 +91,7 @@ def test_a_graph_is_optimised_alike_in_every_process() -> None:
 
 _SCRIPT = """
 import hashlib
-from relayout.graph.measure import Objective
+from relayout.ops.measure import Objective
 from tests.suites.optimising import optimised
 from tests.suites.random_graphs import random_graph
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from relayout.graph.measure import Objective
+from relayout.ops.measure import Objective
 from tests.suites.backend import Case, case, case_names
 from tests.suites.optimising import Optimised, assert_same_interface, moved, optimised
 from tests.suites.wrapping import VARIANTS, Variant, wrapped

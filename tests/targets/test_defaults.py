@@ -11,7 +11,7 @@ from onnx import helper, numpy_helper
 
 from relayout.api import Result, check_certificate, optimize
 from relayout.cli import main
-from relayout.compare import compare_strategies
+from relayout.optimizer.compare import compare_strategies
 from tests.ops import law
 from tests.samples.sample import Array, small
 

@@ -11,8 +11,8 @@ from onnx import helper
 
 from relayout.api import check_certificate, optimize
 from relayout.cli import main
-from relayout.compare import compare_strategies
 from relayout.errors import RelayoutError
+from relayout.optimizer.compare import compare_strategies
 from tests.targets.networks import Network
 
 

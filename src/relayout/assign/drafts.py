@@ -11,11 +11,11 @@ import onnx_ir as ir
 
 from relayout.assign.frames import Frame
 from relayout.assign.variants import NodeVariants
-from relayout.graph.measure import SOFTMAXES, bytes_in_einsum, bytes_in_softmax, bytes_of
 from relayout.graph.read import Shape, is_op, shape_of
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Transport
 from relayout.ops.control import Border, Tie
+from relayout.ops.measure import SOFTMAXES, bytes_in_einsum, bytes_in_softmax, bytes_of
 from relayout.ops.rule import unchanged
 
 Ports: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]

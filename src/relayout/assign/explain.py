@@ -14,12 +14,12 @@ from relayout.assign.inherent import Possible
 from relayout.assign.part import parts_of
 from relayout.assign.problem import Variant, as_given, copies
 from relayout.assign.strategies.exact import solve
-from relayout.graph.measure import moving_transposes
 from relayout.graph.read import is_op, perm_of
 from relayout.graph.source_line import source_line
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Changes, Refusal, Transport
 from relayout.ops.einsum import equation_of_product
+from relayout.ops.measure import moving_transposes
 from relayout.ops.quantization import breaks_unit
 from relayout.ops.rule import ask, ask_joint
 from relayout.report.explanation import (

@@ -16,12 +16,12 @@ from relayout.assign.frames import Frame, Frames, Tensor
 from relayout.assign.part import Part
 from relayout.assign.problem import LayoutProblem, Operator, Value, Variant, as_given, evaluate
 from relayout.assign.variants import NodeVariants
-from relayout.graph.measure import Objective, objective_of
 from relayout.graph.read import constant_of, is_op
 from relayout.infer.colours import infer_colours
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Transport
 from relayout.ops.control import has_ties
+from relayout.ops.measure import Objective, objective_of
 from relayout.ops.quantization import QUANTISERS, SUMS_OF_PRODUCTS, breaks_unit
 from relayout.targets.target import ONNX, Target, target_of
 

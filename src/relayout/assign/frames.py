@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import onnx_ir as ir
 
-from relayout.graph.measure import bytes_of
 from relayout.graph.read import Shape, is_op, perm_of, rank_of, shape_of
 from relayout.layout.permutation import Permutation
+from relayout.ops.measure import bytes_of
 
 ORDERS_PER_TENSOR = 12
 """More candidate orders of one tensor than this are not looked at."""

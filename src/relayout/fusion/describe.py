@@ -9,7 +9,7 @@ import onnx_ir as ir
 from relayout.fusion.border import operands_of, results_of
 from relayout.fusion.emit import names_of
 from relayout.fusion.groups import Group, Partition, Refusal
-from relayout.graph.model import LoadedModel
+from relayout.graph.io.model import LoadedModel
 from relayout.report.fusion import GroupRecord, NodeRecord, RefusalRecord
 
 

@@ -17,10 +17,10 @@ import onnx_ir as ir
 
 from relayout.fusion.border import operands_of, results_of
 from relayout.fusion.groups import Group, Partition
-from relayout.graph.homes import Outline
-from relayout.graph.model import LoadedModel
+from relayout.graph.io.homes import Outline
+from relayout.graph.io.model import LoadedModel
+from relayout.graph.io.outline import outlined
 from relayout.graph.names import Names
-from relayout.graph.outline import outlined
 from relayout.graph.read import constant_of
 from relayout.graph.region import subgraphs_of
 from relayout.ops.iteration import is_view

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from relayout.collector import paused_collector
 from relayout.fusion.faithful import alone, faithful
 from relayout.fusion.groups import Abilities, Limits, Mode, Partition
 from relayout.fusion.improved import improved
 from relayout.fusion.translate import translate
+from relayout.graph.collector import paused_collector
 from relayout.graph.region import Region
 
 

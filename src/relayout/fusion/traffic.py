@@ -9,8 +9,8 @@ import onnx_ir as ir
 
 from relayout.fusion.border import operands_of, results_of
 from relayout.fusion.groups import Group, Partition
-from relayout.graph.measure import bytes_of
 from relayout.ops.iteration import is_view
+from relayout.ops.measure import bytes_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import onnx_ir as ir
 
-from relayout.graph.infer_node import inferred_types
 from relayout.graph.read import constant_of, lengths_of
+from relayout.graph.shapes.node import inferred_types
 from relayout.layout.blocks import Length, Reshaping, length_of, sizes_of
 from relayout.layout.transport import AttributeValue, Changes, Step, Transport
 

@@ -10,11 +10,11 @@ import numpy as np
 import onnx_ir as ir
 
 from relayout.graph.edit import Editor
-from relayout.graph.measure import NOMINAL_LENGTH
 from relayout.graph.read import Shape, constant_of, is_op, shape_of
 from relayout.layout.blocks import Reshaping, Symbol, sizes_of
 from relayout.layout.permutation import Permutation
 from relayout.layout.views import Link, Sizes, composed
+from relayout.ops.measure import NOMINAL_LENGTH
 from relayout.rewrite.links import BLOCK_MOVES, VIEWS, Reading, dims_of, read_links
 from relayout.rewrite.worklist import readers
 

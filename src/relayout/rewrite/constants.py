@@ -12,11 +12,11 @@ import onnx_ir as ir
 from onnx.reference import ReferenceEvaluator
 
 from relayout.graph.edit import Editor
-from relayout.graph.measure import item_bytes
 from relayout.graph.read import Shape, constant_of, is_op, shape_of
 from relayout.graph.region import subgraphs_of
 from relayout.layout.transport import Array
 from relayout.ops.folding import INTEGER_ARITHMETIC, MOVES_ONLY, ROUNDS_SIGNED
+from relayout.ops.measure import item_bytes
 from relayout.rewrite.worklist import readers
 
 SMALL_BYTES = 1 << 20

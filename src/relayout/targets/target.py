@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 import onnx_ir as ir
 
 from relayout.errors import RelayoutError
-from relayout.graph.measure import Objective
 from relayout.graph.read import NodeView
 from relayout.graph.region import KERNEL_DOMAIN, regions_of
 from relayout.ops.einsum import product_as_einsum
+from relayout.ops.measure import Objective
 from relayout.ops.registry import key_of, rule_of
 from relayout.ops.rule import OpRule, barrier
 from relayout.targets import nhwc, ort, ort_quantised

@@ -15,7 +15,7 @@ from relayout.assign.strategies.fixed import solve_fixed
 from relayout.assign.strategies.gauge import Gauge, gauge
 from relayout.assign.strategies.persistency import persistent
 from relayout.assign.strategies.two_orders import solve_two_orders
-from relayout.collector import paused_collector
+from relayout.graph.collector import paused_collector
 
 
 def solve(problem: LayoutProblem, budget_seconds: float = 10.0) -> Assignment:

@@ -1,0 +1,37 @@
+"""Operators of ONNX Runtime that its own quantiser writes."""
+
+from __future__ import annotations
+
+from relayout.backends.torch.call import Call, Lowering
+from relayout.backends.torch.runtime import quantization as runtime
+
+DOMAIN = "com.microsoft"
+
+
+def qlinear_concat(call: Call) -> str:
+    scale, zero, *rest = call.tensors
+    parts = [
+        call.helper(runtime.dequantize, *rest[index : index + 3], 0, 0)
+        for index in range(0, len(rest), 3)
+    ]
+    joined = f"torch.cat([{', '.join(parts)}], {call.integer('axis', 0)})"
+    return call.helper(runtime.requantize_like, joined, scale, zero)
+
+
+def q_gemm(call: Call) -> str:
+    """The bias is in units of the product of both scales."""
+    a, a_scale, a_zero, b, b_scale, b_zero = (call.tensor(index) for index in range(6))
+    if call.real("alpha", 1.0) != 1 or not call.has(7):
+        raise call.refusal("has a factor, or a result that is not quantised")
+    first = call.helper(runtime.centred, a, a_zero, -2)
+    second = call.helper(runtime.centred, b, b_zero, -2 if call.integer("transB", 0) else -1)
+    first += ".t()" if call.integer("transA", 0) else ""
+    second += ".t()" if call.integer("transB", 0) else ""
+    scales = (a_scale, b_scale, call.tensor(7), call.tensor(8), call.optional(6))
+    return call.helper(runtime.requantize, f"{first} @ {second}", *scales, 1)
+
+
+LOWERINGS: dict[str, Lowering] = {
+    "QLinearConcat": qlinear_concat,
+    "QGemm": q_gemm,
+}

@@ -1,0 +1,88 @@
+"""All lowerings by domain and operator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import onnx_ir as ir
+
+from relayout.backends.torch.call import Lowering
+from relayout.backends.torch.lower import (
+    activation,
+    attention,
+    constants,
+    contrib,
+    control,
+    convolution,
+    detection,
+    elementwise,
+    indexing,
+    normalization,
+    padding,
+    pooling,
+    product,
+    quantization,
+    recurrent,
+    reduction,
+    resize,
+    sequence,
+    signal,
+    views,
+)
+from relayout.errors import RelayoutError
+from relayout.graph.region import subgraphs_of
+
+FAMILIES = (
+    activation,
+    attention,
+    constants,
+    control,
+    convolution,
+    detection,
+    elementwise,
+    indexing,
+    normalization,
+    padding,
+    pooling,
+    product,
+    quantization,
+    recurrent,
+    reduction,
+    resize,
+    sequence,
+    signal,
+    views,
+)
+
+LOWERINGS: dict[tuple[str, str], Lowering] = {
+    **{
+        ("", op_type): lowering
+        for family in FAMILIES
+        for op_type, lowering in family.LOWERINGS.items()
+    },
+    **{(contrib.DOMAIN, op_type): lowering for op_type, lowering in contrib.LOWERINGS.items()},
+}
+
+
+def missing(model: ir.Model) -> list[tuple[str, str]]:
+    """The operators, by domain and name, that nobody wrote a lowering for."""
+    keys = dict.fromkeys((_domain(node), node.op_type) for node in _nodes(model.graph))
+    return sorted(key for key in keys if key not in LOWERINGS)
+
+
+def check_lowerings(model: ir.Model) -> None:
+    """Refuse a model that cannot be lowered; all operators that are missing are named."""
+    names = [f"{domain}.{op_type}" if domain else op_type for domain, op_type in missing(model)]
+    if names:
+        raise RelayoutError(f"torch has no lowering of {', '.join(names)}")
+
+
+def _domain(node: ir.Node) -> str:
+    return "" if node.domain == "ai.onnx" else node.domain
+
+
+def _nodes(graph: ir.Graph) -> Iterator[ir.Node]:
+    for node in graph:
+        yield node
+        for body in subgraphs_of(node):
+            yield from _nodes(body)

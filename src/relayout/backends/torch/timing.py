@@ -1,0 +1,80 @@
+"""Times of a model on the runtimes that are installed, taken in turns."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import onnxruntime
+import torch
+
+from relayout.backends.torch.compiling import compile as compile_model
+
+RELAYOUT = "relayout"
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """How long one way takes, in milliseconds: the middle, and the quickest and slowest tenth."""
+
+    way: str
+    median: float
+    low: float
+    high: float
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def time_model(
+    path: Path,
+    feeds: Mapping[str, Any],
+    *,
+    device: str,
+    dtype: str | None,
+    rounds: int,
+    dims: Mapping[str, int],
+    stage: Callable[[str], None],
+) -> list[Timed]:
+    """A model compiled with fused kernels and without, and on ONNX Runtime as it is."""
+    stage("compiling")
+    fused = compile_model(path, device=device, dtype=dtype, dims=dims)
+    plain = compile_model(path, device=device, dtype=dtype, tune=False)
+    tensors = {name: torch.as_tensor(array).to(device) for name, array in feeds.items()}
+    runs: dict[str, Callable[[], Any]] = {
+        RELAYOUT: lambda: fused(tensors),
+        "torch, nothing fused": lambda: plain(tensors),
+    }
+    if device == "cpu":
+        runs["ONNX Runtime"] = _ort(path, feeds)
+    stage("timing")
+    return _in_turns(runs, rounds, device)
+
+
+def _ort(path: Path, feeds: Mapping[str, Any]) -> Callable[[], Any]:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = torch.get_num_threads()
+    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    return lambda: session.run(None, dict(feeds))
+
+
+def _in_turns(runs: Mapping[str, Callable[[], Any]], rounds: int, device: str) -> list[Timed]:
+    """One run of each, again and again: what disturbs the machine disturbs all alike."""
+    taken: dict[str, list[float]] = {way: [] for way in runs}
+    for _ in range(rounds + 1):
+        for way, run in runs.items():
+            since = time.perf_counter()
+            run()
+            if device.startswith("cuda"):
+                torch.cuda.synchronize()
+            taken[way].append(1e3 * (time.perf_counter() - since))
+    return [_timed(way, sorted(times[1:])) for way, times in taken.items()]
+
+
+def _timed(way: str, times: list[float]) -> Timed:
+    tenth = len(times) // 10
+    return Timed(way, statistics.median(times), times[tenth], times[-1 - tenth])

@@ -1,0 +1,70 @@
+"""Compiled models on drawn inputs: compared with the file they came from, or just run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from relayout.backends.torch.runtime.model import Model
+from relayout.errors import RelayoutError, quoted
+from relayout.verify.bindings import open_dims, ports_to_try
+from relayout.verify.cases import CaseFinder
+from relayout.verify.difference import TOLERANCES
+from relayout.verify.inputs import Draw, draw_feeds, undrawable
+from relayout.verify.interface import Interface, Port, interface_of
+from relayout.verify.judge import Judge
+from relayout.verify.runtimes import RUNTIMES, RefusedError, Run, Runtime
+from relayout.verify.verdict import NumericOptions, NumericVerdict, unknown
+
+
+def compare_compiled(
+    path: Path, model: Model, options: NumericOptions, dtype: str | None = None
+) -> NumericVerdict:
+    """Whether a compiled model computes what the file says, as far as runs can tell.
+
+    The file is run by ONNX Runtime, unoptimised, or else by the reference evaluator. Its defaults
+    are constants of the compiled model.
+    """
+    if options.tolerance is None and dtype is not None:
+        options = replace(options, tolerance=TOLERANCES[dtype])
+    interface = interface_of(path).without_defaults()
+    compiled = Runtime("torch", lambda _path, _interface: _runner(model))
+    refusals = []
+    for runtime in RUNTIMES:
+        try:
+            original = runtime.load(path, interface)
+            cases = CaseFinder(original, interface, options).find()
+            return Judge(compiled, original, interface, options).judge(path, cases)
+        except RefusedError as refusal:
+            refusals.append(f"{runtime.name}: {refusal}")
+    return unknown("; ".join(refusals))
+
+
+def _runner(model: Model) -> Run:
+    return lambda feeds: list(model(dict(feeds)).values())
+
+
+def drawn_feeds(path: Path, options: NumericOptions) -> dict[str, Any]:
+    """Normal numbers for the inputs of a model; every open length must have been named."""
+    interface = interface_of(path)
+    ports = next(iter(ports_to_try(interface.required, options)))
+    for port in ports:
+        if undrawable(port):
+            raise RelayoutError(f"no values can be drawn for input {quoted(port.name)}")
+    lengths = [_length(dim.name, ports) for dim in open_dims(ports)]
+    if lengths:
+        raise RelayoutError(f"the model leaves lengths open; name them: {' '.join(lengths)}")
+    return _drawn(interface, ports, options)
+
+
+def _length(name: str, ports: Any) -> str:
+    """The option that names a length."""
+    is_nameless = any(name.startswith(f"{port.name}[") for port in ports)
+    return f"--dim '{name}=…'" if is_nameless else f"--dim {name}=…"
+
+
+def _drawn(
+    interface: Interface, ports: tuple[Port, ...], options: NumericOptions
+) -> dict[str, Any]:
+    return draw_feeds(interface, ports, {}, Draw("normal", normal=True), options)

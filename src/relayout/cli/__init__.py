@@ -1,0 +1,79 @@
+"""The command line: one file a command; the only code that prints.
+
+Exit codes: 0 done (and verified), 1 the verdict is no, 2 bad input or usage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import NoReturn
+
+from relayout import __version__
+from relayout.cli import (
+    bench,
+    calibrate,
+    check,
+    compare,
+    compile,  # noqa: A004 - the word for it
+    demo,
+    fuse,
+    inspect,
+    optimize,
+    run,
+    verify_certificate,
+)
+from relayout.cli.terminal import BAD_INPUT, DONE
+from relayout.errors import RelayoutError
+
+DEBUG = "RELAYOUT_DEBUG"
+"""The environment variable that lets a fault of our own show its traceback."""
+
+COMMANDS = (
+    *(optimize, inspect, compare, fuse, compile, run, bench, calibrate),
+    *(check, verify_certificate, demo),
+)
+
+
+class Parser(argparse.ArgumentParser):
+    """Says in one line what is wrong with a call."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(BAD_INPUT, f"{self.prog}: {message}; see '{self.prog} --help'\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    command: Callable[[argparse.Namespace], int] = options.command
+    try:
+        return command(options)
+    except RelayoutError as error:
+        sys.stderr.write(f"relayout: {error}\n")
+        return BAD_INPUT
+    except BrokenPipeError:
+        return DONE
+    except KeyboardInterrupt:
+        sys.stderr.write("relayout: interrupted\n")
+        return BAD_INPUT
+    except Exception as error:
+        if DEBUG in os.environ:
+            raise
+        kind = type(error).__name__
+        sys.stderr.write(f"relayout: a fault of relayout's own ({kind}: {_one_line(error)}); ")
+        sys.stderr.write(f"nothing was written. {DEBUG}=1 shows where; please report it\n")
+        return BAD_INPUT
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:200]
+
+
+def _parser() -> Parser:
+    parser = Parser(prog="relayout", description="The layout compiler for ONNX models.")
+    parser.add_argument("--version", action="version", version=f"relayout {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for command in COMMANDS:
+        command.add_parser(commands)
+    return parser

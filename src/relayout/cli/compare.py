@@ -1,0 +1,48 @@
+"""relayout compare: every strategy on the same model."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from relayout.cli.terminal import (
+    DONE,
+    REFUSED,
+    add_choosing,
+    add_numbers,
+    numeric_options,
+    progress,
+    show,
+)
+
+
+def add_parser(commands: Any) -> None:
+    parser = commands.add_parser("compare", help="show what each way to choose layouts leads to")
+    parser.add_argument("model", metavar="IN.onnx")
+    add_choosing(parser)
+    parser.add_argument("--no-verify", action="store_true", help="do not compare numbers")
+    add_numbers(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    from relayout.optimizer.compare import compare_strategies
+    from relayout.report.comparison import comparison_text
+
+    with progress() as stage:
+        record = compare_strategies(
+            options.model,
+            target=options.target,
+            keep=options.keep_nchw,
+            einsum=options.einsum,
+            minimize=options.minimize,
+            budget=options.budget,
+            fix_defaults=options.fix_defaults,
+            verify=not options.no_verify,
+            inputs=numeric_options(options),
+            stage=stage,
+        )
+    show(options, record.to_json(), comparison_text(record))
+    verified = all(strategy.verified for strategy in record.strategies)
+    return DONE if verified or options.no_verify else REFUSED

@@ -1,0 +1,115 @@
+"""relayout fuse: groups of operators, written into the model or taken out of it again."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from relayout.cli.terminal import (
+    DONE,
+    REFUSED,
+    add_numbers,
+    count,
+    numeric_options,
+    progress,
+    show,
+)
+from relayout.errors import RelayoutError
+
+if TYPE_CHECKING:
+    from relayout.fusion.groups import Limits
+
+DESCRIPTION = (
+    "Group operators that can run as one kernel; write each group as a function of the model; "
+    "compare the numbers of both models; write the result only if they are equal."
+)
+MODE_HELP = "relayout: fewest bytes to and from memory (default); tvm: the groups TVM would make"
+
+
+def add_parser(commands: Any) -> None:
+    parser = commands.add_parser(
+        "fuse", help="group operators into kernels, verify, write", description=DESCRIPTION
+    )
+    parser.add_argument("model", metavar="IN.onnx")
+    parser.add_argument("-o", "--output", metavar="OUT.onnx", help="without it nothing is written")
+    parser.add_argument("--mode", choices=("relayout", "tvm"), default="relayout", help=MODE_HELP)
+    parser.add_argument(
+        "--fuse-level", type=count, default=1, metavar="N", help="0 leaves every operator alone"
+    )
+    parser.add_argument(
+        "--max-depth", type=count, default=256, metavar="N", help="most operators in a group"
+    )
+    parser.add_argument(
+        "--max-args", type=count, default=0, metavar="N", help="most arguments of a kernel; 0: any"
+    )
+    question = parser.add_mutually_exclusive_group()
+    question.add_argument("--inline", action="store_true", help="take the groups apart, exactly")
+    question.add_argument("--dump", action="store_true", help="print the graph that was grouped")
+    question.add_argument("--explain", metavar="NODE", help="print the group of a node, and why")
+    parser.add_argument("--no-verify", action="store_true", help="write without comparing numbers")
+    add_numbers(parser)
+    parser.add_argument("--all", action="store_true", help="list every group")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    asks = options.dump or options.explain is not None
+    if asks and options.output:
+        raise RelayoutError("--dump and --explain only print; leave out --output")
+    if options.dump:
+        return _dump(options)
+    return _explain(options) if asks else _fuse(options)
+
+
+def _fuse(options: argparse.Namespace) -> int:
+    from relayout.optimizer import fuse as fused
+    from relayout.report.fusion import fusion_text
+
+    with progress() as stage:
+        result = fused.fuse(
+            options.model,
+            options.output,
+            mode=options.mode,
+            level=options.fuse_level,
+            max_depth=options.max_depth,
+            max_args=options.max_args,
+            inline=options.inline,
+            verify=not options.no_verify,
+            inputs=numeric_options(options),
+            stage=stage,
+        )
+    record = result.record()
+    show(options, record.to_json(), fusion_text(record, every=options.all))
+    return DONE if result.accepted else REFUSED
+
+
+def _dump(options: argparse.Namespace) -> int:
+    from rich.markup import escape
+
+    from relayout.optimizer import fuse as fused
+
+    with progress() as stage:
+        stage("grouping")
+        text = fused.listing(options.model, limits=_limits(options))
+    show(options, {"dump": text.splitlines()}, [escape(text)])
+    return DONE
+
+
+def _explain(options: argparse.Namespace) -> int:
+    from relayout.optimizer import fuse as fused
+    from relayout.report.fusion import node_text
+
+    with progress() as stage:
+        stage("grouping")
+        records = fused.explain(
+            options.model, options.explain, mode=options.mode, limits=_limits(options)
+        )
+    show(options, {"nodes": [record.to_json() for record in records]}, node_text(records))
+    return DONE
+
+
+def _limits(options: argparse.Namespace) -> Limits:
+    from relayout.fusion.groups import Limits
+
+    return Limits(options.fuse_level, options.max_depth, options.max_args)

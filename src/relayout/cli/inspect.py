@@ -1,0 +1,45 @@
+"""relayout inspect: what a model is, its Transposes and layouts."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from relayout.cli.terminal import DONE, add_dims, add_form, progress, show
+
+LOOK_HELP = "which operator says what a Reshape makes, where nothing behind it says it (--layouts)"
+
+
+def add_parser(commands: Any) -> None:
+    parser = commands.add_parser("inspect", help="show a model's Transposes and why they are there")
+    parser.add_argument("model", metavar="IN.onnx")
+    parser.add_argument("--layouts", action="store_true", help="show the layout of every tensor")
+    looks = ("before", "after", "nearest")
+    parser.add_argument("--look", choices=looks, default="before", help=LOOK_HELP)
+    add_dims(parser)
+    add_form(parser)
+    parser.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    from relayout import api
+    from relayout.report.text import model_text
+
+    if options.layouts:
+        return _inspect_layouts(options)
+    with progress() as stage:
+        stage("reading")
+        record = api.inspect(options.model, dims=dict(options.dim))
+    show(options, record.to_json(), model_text(record, every=options.all))
+    return DONE
+
+
+def _inspect_layouts(options: argparse.Namespace) -> int:
+    from relayout import api
+    from relayout.report.layouts import layouts_text
+
+    with progress() as stage:
+        stage("reading")
+        record = api.infer_layouts(options.model, look=options.look)
+    show(options, record.to_json(), layouts_text(record, every=options.all))
+    return DONE

@@ -1,0 +1,80 @@
+"""relayout optimize: remove Transposes, verify, write."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from relayout.cli.documents import write_json
+from relayout.cli.terminal import (
+    DONE,
+    REFUSED,
+    add_choosing,
+    add_form,
+    add_numbers,
+    count,
+    numeric_options,
+    progress,
+    show,
+)
+from relayout.errors import RelayoutError
+
+DESCRIPTION = (
+    "Choose the order in which every tensor is stored so that Transposes cost least; "
+    "compare the numbers of both models; write the result only if they are equal."
+)
+STRATEGY_HELP = (
+    "how to choose layouts: naive, auto-nhwc, transmit, greedy, preset, preset-plus "
+    "or exact (default)"
+)
+FREE_HELP = "let the order of the model's {} change; it is said how"
+OPSET_HELP = "bring the model to this newer opset first; from 23 on Attention is an operator"
+
+
+def add_parser(commands: Any) -> None:
+    parser = commands.add_parser(
+        "optimize", help="remove Transposes, verify, write", description=DESCRIPTION
+    )
+    parser.add_argument("model", metavar="IN.onnx")
+    parser.add_argument("-o", "--output", metavar="OUT.onnx", help="without it nothing is written")
+    add_choosing(parser)
+    parser.add_argument("--strategy", default="exact", metavar="NAME", help=STRATEGY_HELP)
+    parser.add_argument("--certificate", metavar="C.json", help="write the proof of the choice")
+    parser.add_argument("--free-inputs", action="store_true", help=FREE_HELP.format("inputs"))
+    parser.add_argument("--free-outputs", action="store_true", help=FREE_HELP.format("outputs"))
+    parser.add_argument("--opset", type=count, metavar="N", help=OPSET_HELP)
+    parser.add_argument("--no-verify", action="store_true", help="write without comparing numbers")
+    add_numbers(parser)
+    add_form(parser)
+    parser.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    from relayout import api
+    from relayout.report.text import run_text
+
+    if options.certificate and options.strategy != "exact":
+        raise RelayoutError("--certificate needs the exact strategy: only that one proves anything")
+    with progress() as stage:
+        result = api.optimize(
+            options.model,
+            options.output,
+            target=options.target,
+            keep=options.keep_nchw,
+            einsum=options.einsum,
+            strategy=options.strategy,
+            minimize=options.minimize,
+            budget=options.budget,
+            fix_defaults=options.fix_defaults,
+            free_inputs=options.free_inputs,
+            free_outputs=options.free_outputs,
+            opset=options.opset,
+            verify=not options.no_verify,
+            inputs=numeric_options(options),
+            stage=stage,
+        )
+    if options.certificate and result.accepted:
+        write_json(options.certificate, result.certificate())
+    record = result.record()
+    show(options, record.to_json(), run_text(record, every=options.all))
+    return DONE if result.accepted else REFUSED

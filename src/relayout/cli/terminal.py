@@ -1,0 +1,135 @@
+"""What all commands share: common options, progress, and the way answers are shown."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+    from relayout.verify.verdict import NumericOptions
+
+DONE, REFUSED, BAD_INPUT = 0, 1, 2
+"""Exit codes: done and verified; the verdict is no; bad input or usage."""
+
+
+def add_numbers(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--tolerance", type=float, help="largest error relative to an output's scale"
+    )
+    parser.add_argument(
+        "--shape",
+        action="append",
+        default=[],
+        type=_shape,
+        metavar="NAME=1,3,224,224",
+        help="the shape of an input, for verifying",
+    )
+    add_dims(parser)
+
+
+def add_dims(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--dim",
+        action="append",
+        default=[],
+        type=_dim,
+        metavar="NAME=8",
+        help="the length of a symbolic dimension",
+    )
+
+
+def numeric_options(options: argparse.Namespace) -> NumericOptions:
+    from relayout.verify.verdict import NumericOptions
+
+    return NumericOptions(
+        dims=dict(options.dim), shapes=dict(options.shape), tolerance=options.tolerance
+    )
+
+
+def _shape(text: str) -> tuple[str, tuple[int, ...]]:
+    name, _, lengths = text.rpartition("=")
+    try:
+        shape = tuple(int(length) for length in lengths.split(",") if length)
+    except ValueError:
+        shape = (-1,)
+    if not name or any(length < 0 for length in shape):
+        raise argparse.ArgumentTypeError(f"'{text}' is not of the form NAME=1,3,224,224")
+    return name, shape
+
+
+def _dim(text: str) -> tuple[str, int]:
+    name, _, length = text.rpartition("=")
+    if not name or not length.isdecimal():
+        raise argparse.ArgumentTypeError(f"'{text}' is not of the form NAME=8")
+    return name, int(length)
+
+
+def count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"'{text}' is not a count")
+    return int(text)
+
+
+def show(
+    options: argparse.Namespace, record: dict[str, Any], lines: Iterable[RenderableType]
+) -> None:
+    if options.json:
+        print(json.dumps(record, indent=2))
+        return
+    console = _console()
+    for line in lines:
+        # A line stays one line, for those who search or cut it; tables fit the terminal.
+        console.print(line, highlight=False, soft_wrap=isinstance(line, str))
+
+
+def _console(*, stderr: bool = False) -> Console:
+    from rich.console import Console
+
+    return Console(stderr=stderr, soft_wrap=False)
+
+
+@contextmanager
+def progress() -> Iterator[Callable[[str], None]]:
+    """What is being done now, on a terminal's error stream."""
+    with _console(stderr=True).status("starting") as status:
+        yield lambda stage: status.update(f"{stage} ...")
+
+
+def add_choosing(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--target", choices=TARGET_NAMES, default="onnx", help=TARGET_HELP)
+    parser.add_argument("--keep-nchw", nargs="+", default=[], metavar="NAME", help=KEEP_HELP)
+    parser.add_argument("--minimize", choices=("bytes", "count"), default="bytes", help=GOAL_HELP)
+    parser.add_argument("--einsum", action=argparse.BooleanOptionalAction, help=EINSUM_HELP)
+    parser.add_argument("--budget", type=float, default=10.0, metavar="SECONDS", help=BUDGET_HELP)
+    parser.add_argument("--fix-defaults", action="store_true", help=DEFAULTS_HELP)
+
+
+def add_form(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--all", action="store_true", help="list every Transpose")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+DEFAULTS_HELP = "make constants of inputs that have a default; they are inputs no more"
+EINSUM_HELP = (
+    "whether products may be stated as Einsum where that saves Transposes (default: with "
+    "--minimize count for target onnx); what runtimes copy inside of it counts as bytes moved"
+)
+GOAL_HELP = "what to make least: bytes moved by Transposes (default) or their count"
+BUDGET_HELP = "how long to look for the best choice of layouts (default 10)"
+TARGET_NAMES = ("onnx", "ort", "nhwc", "nhwc-hwoi", "nhwc-ohwi")
+TARGET_HELP = (
+    "onnx: standard operators only (default); ort: also those of ONNX Runtime; "
+    "nhwc: convolutions, pools and normalisations channels last, as functions of the model, "
+    "with weights as HWIO, HWOI or OHWI"
+)
+TARGET_HELP = (
+    "onnx: standard operators only (default); ort: also those of ONNX Runtime; "
+    "nhwc: convolutions, pools and normalisations channels last, as functions of the model, "
+    "with weights as HWIO, HWOI or OHWI"
+)
+KEEP_HELP = "nodes that stay as they are: a name (* and ? match), op:LRN, rank:3 or device:cpu"

@@ -1,0 +1,1 @@
+"""Files: reading, checking, merging what was edited into the message, writing."""

@@ -1,0 +1,139 @@
+"""The files that hold the data of a saved model: copied, or written anew, but never overwritten."""
+
+from __future__ import annotations
+
+import filecmp
+import os
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+import onnx
+import onnx_ir as ir
+
+from relayout.errors import RelayoutError, quoted
+from relayout.graph.io.external import ExternalFiles
+from relayout.graph.io.merge import Inline
+from relayout.graph.messages.walk import tensors_of
+
+SMALLEST = 1024
+"""Tensors of fewer bytes stay in the model file."""
+
+ALIGNMENT = 64
+"""Data starts at multiples of this, so that it can be used where it is mapped."""
+
+_CHUNK = 16 * 1024 * 1024
+
+
+@dataclass(slots=True)
+class NewFiles:
+    """The files and folders made for one model, so that they can be taken back."""
+
+    made: list[Path] = field(default_factory=list)
+
+    def create(self, path: Path) -> BinaryIO:
+        """A new file; fails if there is anything at `path`, even a link."""
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+        try:
+            file = os.fdopen(os.open(path, flags, 0o666), "w+b")
+        except OSError as error:
+            raise RelayoutError(f"{quoted(str(path))} cannot be made: {error.strerror}") from None
+        self.made.append(path)
+        return file
+
+    def make_folders(self, folder: Path) -> None:
+        missing = [path for path in (folder, *folder.parents) if not path.exists()]
+        for path in reversed(missing):
+            path.mkdir()
+            self.made.append(path)
+
+    def take_back(self) -> None:
+        for path in reversed(self.made):
+            if path.is_dir():
+                path.rmdir()
+            else:
+                path.unlink(missing_ok=True)
+        self.made.clear()
+
+
+@dataclass(slots=True)
+class DataFile:
+    """Writes the data of initialisers to one new file beside the model."""
+
+    folder: Path
+    location: str
+    files: NewFiles
+    _file: BinaryIO | None = None
+
+    def write(self, tensor: ir.TensorProtocol, name: str) -> onnx.TensorProto:
+        if tensor.dtype == ir.DataType.STRING or tensor.nbytes < SMALLEST:
+            return Inline().write(tensor, name)
+        file = self._opened()
+        file.write(bytes(-file.tell() % ALIGNMENT))
+        offset = file.tell()
+        file.write(tensor.tobytes())
+        message = onnx.TensorProto(
+            name=name,
+            data_type=int(tensor.dtype),
+            dims=tensor.shape.numpy(),
+            data_location=onnx.TensorProto.EXTERNAL,
+        )
+        entries = {"location": self.location, "offset": offset, "length": file.tell() - offset}
+        for key, value in entries.items():
+            message.external_data.add(key=key, value=str(value))
+        return message
+
+    def close(self) -> None:
+        if self._file is not None:
+            synchronise(self._file)
+            self._file.close()
+
+    def _opened(self) -> BinaryIO:
+        if self._file is None:
+            self._file = self.files.create(self.folder / self.location)
+        return self._file
+
+
+def synchronise(file: BinaryIO) -> None:
+    """Wait until the data of a file is on the disk."""
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def free_location(target: Path, taken: ExternalFiles) -> str:
+    """A name for new data beside `target` that no file has and the model does not refer to."""
+    name, count = f"{target.name}.data", 0
+    while name in taken.found or os.path.lexists(target.parent / name):
+        count += 1
+        name = f"{target.name}.{count}.data"
+    return name
+
+
+def relocate(message: onnx.ModelProto, names: dict[str, str]) -> onnx.ModelProto:
+    """A copy of a model that looks for its data files under other names."""
+    result = onnx.ModelProto()
+    result.CopyFrom(message)
+    for tensor, _ in tensors_of(result):
+        for entry in tensor.external_data:
+            if entry.key == "location":
+                entry.value = names.get(entry.value, entry.value)
+    return result
+
+
+def copy_file(given: Path, location: str, folder: Path, files: NewFiles) -> None:
+    """Copy a data file to a place below another folder.
+
+    A file that is there already and holds the same stays as it is; any other is an error.
+    """
+    copy = folder / location
+    if not copy.parent.resolve().is_relative_to(folder.resolve()):
+        raise RelayoutError(f"{quoted(str(copy))} lies behind a link that leads out of its folder")
+    if copy.exists():
+        if not filecmp.cmp(given, copy, shallow=False):
+            raise RelayoutError(f"{quoted(str(copy))} exists and is another file; move it away")
+        return
+    files.make_folders(copy.parent)
+    with given.open("rb") as reader, files.create(copy) as writer:
+        shutil.copyfileobj(reader, writer, _CHUNK)
+        synchronise(writer)

@@ -1,0 +1,45 @@
+"""A model as it was given, and the form in which it is edited."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import onnx
+import onnx_ir as ir
+
+from relayout.errors import RelayoutError
+from relayout.graph.io.external import ExternalFiles
+
+SOURCE = "relayout.source"
+"""The key under which nodes, attributes and tensors carry the messages they were read from."""
+
+
+@dataclass(slots=True)
+class LoadedModel:
+    """A model that was found safe to work on, or to copy.
+
+    Passes edit `ir`. Saving merges what they changed into a copy of `source`, so that whatever
+    onnx-ir cannot hold survives.
+    """
+
+    source: onnx.ModelProto
+    """The master message; never edited. External data is not part of it."""
+    files: ExternalFiles
+    path: Path | None = None
+    """The file it was read from, if any."""
+    editable: ir.Model | None = None
+    frozen: str | None = None
+    """Why the model may only be copied through; None when it may be edited."""
+    notices: list[str] = field(default_factory=list)
+    """What the user should know."""
+    spill: TemporaryDirectory[str] | None = None
+    """Keeps the files of a model that was too large for memory alive as long as this object."""
+
+    @property
+    def ir(self) -> ir.Model:
+        """What passes edit; there is none when the model is frozen."""
+        if self.editable is None:
+            raise RelayoutError(f"the model cannot be changed: {self.frozen}")
+        return self.editable

@@ -1,0 +1,160 @@
+"""Writes a model whole or not at all, losing nothing that was not edited."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import onnx
+
+from relayout.errors import RelayoutError, quoted
+from relayout.graph.io.data import (
+    DataFile,
+    NewFiles,
+    copy_file,
+    free_location,
+    relocate,
+    synchronise,
+)
+from relayout.graph.io.external import location_of
+from relayout.graph.io.merge import Inline, merged
+from relayout.graph.io.model import SOURCE, LoadedModel
+from relayout.graph.io.sources import LARGEST_IN_MEMORY, encoded, format_of
+from relayout.graph.messages.walk import is_external, tensors_of
+
+
+def to_proto(loaded: LoadedModel) -> onnx.ModelProto:
+    """The edited model as one message; untouched external data stays external."""
+    return merged(loaded, Inline())
+
+
+@dataclass(slots=True)
+class Staged:
+    """A model that is written in full, under a name of its own, until it is committed."""
+
+    path: Path
+    """Where it can be read and verified, beside its target."""
+    target: Path
+    files: NewFiles = field(default_factory=NewFiles)
+    committed: bool = False
+
+    def commit(self) -> None:
+        """Put the model in its place, in one step."""
+        self.path.replace(self.target)
+        self.files.made.clear()
+        self.committed = True
+        _synchronise_folder(self.target.parent)
+
+
+def save(loaded: LoadedModel, target: Path, *, changed: bool) -> None:
+    with staged(loaded, target, changed=changed) as stage:
+        stage.commit()
+
+
+@contextmanager
+def staged(loaded: LoadedModel, target: Path, *, changed: bool) -> Iterator[Staged]:
+    """Write a model beside its target; what is not committed when the block ends is removed.
+
+    A model that was not changed is copied byte for byte. Data files are never overwritten, so the
+    input and the output may be one file.
+    """
+    if target.is_dir():
+        raise RelayoutError(f"cannot write {quoted(str(target))}: it is a folder")
+    if not target.parent.is_dir():
+        raise RelayoutError(f"cannot write {quoted(str(target))}: its folder does not exist")
+    name = f".{target.stem}.{secrets.token_hex(6)}{target.suffix}"
+    stage = Staged(target.parent / name, target)
+    try:
+        _write(loaded, stage, changed=changed and loaded.frozen is None)
+        yield stage
+    finally:
+        if not stage.committed:
+            stage.files.take_back()
+
+
+def _write(loaded: LoadedModel, stage: Staged, *, changed: bool) -> None:
+    message = _merged_with_data(loaded, stage) if changed else loaded.source
+    if not _same_folder(loaded, stage.target.parent):
+        message = _bring_files(loaded, message, stage)
+    data = _content(loaded, message, stage.target, changed=changed)
+    with stage.files.create(stage.path) as file:
+        file.write(data)
+        synchronise(file)
+
+
+def _bring_files(loaded: LoadedModel, message: onnx.ModelProto, stage: Staged) -> onnx.ModelProto:
+    """Copy the data files that a model refers to into the folder of its target.
+
+    They keep their names, but for those that were made up when the model was loaded.
+    """
+    folder = stage.target.parent
+    given = [name for name in _locations(message) if name in loaded.files.found]
+    names = {name: name for name in given}
+    if loaded.spill is not None:
+        names = {name: free_location(stage.target, loaded.files) for name in given}
+        message = relocate(message, names)
+    for name, copy in names.items():
+        copy_file(loaded.files.found[name].path, copy, folder, stage.files)
+    return message
+
+
+def _content(
+    loaded: LoadedModel, message: onnx.ModelProto, target: Path, *, changed: bool
+) -> bytes:
+    form = format_of(target)
+    if not changed and loaded.path is not None and format_of(loaded.path) == form:
+        return loaded.path.read_bytes()
+    return encoded(message, form)
+
+
+def _merged_with_data(loaded: LoadedModel, stage: Staged) -> onnx.ModelProto:
+    """The edited message; large new data goes to a file if the model keeps data in files.
+
+    It does too when a message could not hold the data otherwise.
+    """
+    total = loaded.source.ByteSize() + _new_bytes(loaded)
+    if not loaded.files.found and total < LARGEST_IN_MEMORY:
+        return merged(loaded, Inline())
+    location = free_location(stage.target, loaded.files)
+    writer = DataFile(stage.target.parent, location, stage.files)
+    try:
+        return merged(loaded, writer)
+    finally:
+        writer.close()
+
+
+def _new_bytes(loaded: LoadedModel) -> int:
+    """The bytes of initialisers that are not of the given model."""
+    if loaded.editable is None:
+        return 0
+    return sum(
+        value.const_value.nbytes
+        for graph in loaded.ir.graphs()
+        for value in graph.initializers.values()
+        if value.const_value is not None and SOURCE not in value.const_value.meta
+    )
+
+
+def _locations(message: onnx.ModelProto) -> list[str]:
+    names = [location_of(tensor) for tensor, _ in tensors_of(message) if is_external(tensor)]
+    return list(dict.fromkeys(names))
+
+
+def _same_folder(loaded: LoadedModel, folder: Path) -> bool:
+    given = loaded.files.folder
+    return given is not None and loaded.spill is None and given.samefile(folder)
+
+
+def _synchronise_folder(folder: Path) -> None:
+    """Wait until a renaming is on the disk, where the system can tell."""
+    if os.name != "posix":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,1 @@
+"""ONNX messages as they stand in a file, before a graph is made of them."""

@@ -1,0 +1,1 @@
+"""Shapes: what inference says of a model, and of one node."""

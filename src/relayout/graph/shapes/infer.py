@@ -1,0 +1,219 @@
+"""Types and shapes of all values, inferred from the interface and never from stale records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import chain
+from typing import TypeAlias
+
+import onnx
+
+from relayout.errors import quoted
+from relayout.graph.messages.skeleton import FIRST_WITH_DEFAULTS
+from relayout.graph.messages.walk import nested_bodies
+from relayout.graph.shapes.ranks import derived_shapes
+
+MOST_EXPANDED_NODES = 100_000
+"""Inference expands functions; above this size they are left out of it."""
+
+_DERIVATIONS = 8
+"""How often inference may go on from a derived shape to the next one."""
+
+_Graphs: TypeAlias = list[onnx.GraphProto]
+"""The main graph, then the bodies of control flow."""
+
+
+def infer(
+    skeleton: onnx.ModelProto, given: onnx.ModelProto, expanded_size: int
+) -> tuple[onnx.ModelProto, list[str]]:
+    """A model with the type and shape of every value that can be known, and notices.
+
+    Recorded shapes in `given` serve only for values that inference says nothing about, such as the
+    results of unknown operators. What a body of control flow declares about its outputs counts
+    unless inference denies it, because onnx infers little about a body whose outputs have no
+    types. The interface keeps the dims it declares.
+    """
+    notices: list[str] = []
+    functions = list(skeleton.functions)
+    if expanded_size > MOST_EXPANDED_NODES:
+        del skeleton.functions[:]
+        notices.append(
+            f"calls of functions have unknown shapes: the functions expand to {expanded_size} nodes"
+        )
+    # Older versions make inference skip initialisers that are not inputs, which runtimes accept.
+    skeleton.ir_version = max(skeleton.ir_version, FIRST_WITH_DEFAULTS)
+    bare = list(_graphs(skeleton))
+    for graph in bare:
+        _forget_outputs(graph)
+    result = _run(skeleton, notices)
+    inferred = list(_graphs(result))
+    recorded = list(_graphs(given))
+    for ask in _ROUNDS:
+        if _add_hints(bare, inferred, recorded, ask):
+            result = _run(skeleton, notices)
+            inferred = list(_graphs(result))
+    result = _derived(skeleton, result, notices)
+    inferred = list(_graphs(result))
+    result.ir_version = given.ir_version
+    if not result.functions:
+        result.functions.extend(functions)
+    for graph in inferred:
+        _settle_outputs(graph)
+    _settle_interface(result.graph, given.graph, notices)
+    return result, list(dict.fromkeys(notices))
+
+
+def infer_further(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with what can be inferred from its inputs, as far as that goes."""
+    notices: list[str] = []
+    return _derived(model, _run(model, notices), notices)
+
+
+def _derived(
+    model: onnx.ModelProto, result: onnx.ModelProto, notices: list[str]
+) -> onnx.ModelProto:
+    """What follows from shapes that onnx's inference leaves open though they can be derived."""
+    bare = list(_graphs(model))
+    for _ in range(_DERIVATIONS):
+        if not _add_derived(bare, list(_graphs(result))):
+            break
+        result = _run(model, notices)
+    return result
+
+
+def _forget_outputs(graph: onnx.GraphProto) -> None:
+    for value in graph.output:
+        value.ClearField("type")
+
+
+_FAILURES = (
+    onnx.shape_inference.InferenceError,
+    onnx.checker.ValidationError,
+    RuntimeError,
+    ValueError,
+)
+
+
+def _run(model: onnx.ModelProto, notices: list[str]) -> onnx.ModelProto:
+    try:
+        return onnx.shape_inference.infer_shapes(model, data_prop=True)
+    except _FAILURES:
+        pass
+    try:
+        return onnx.shape_inference.infer_shapes(model)
+    except _FAILURES as error:
+        reason = " ".join(str(error).split())[:200]
+        notices.append(f"shape inference failed, so most shapes are unknown: {reason}")
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    return copy
+
+
+def _add_hints(bare: _Graphs, inferred: _Graphs, given: _Graphs, ask: _Question) -> bool:
+    """Let `bare` say what `given` says of the values that `ask` names; whether it says any."""
+    added = False
+    for target, known, recorded in zip(bare, inferred, given, strict=True):
+        askable = ask(known)
+        hints = {
+            value.name: value
+            for value in recorded.value_info
+            if value.name in askable and _is_informative(value.type)
+        }
+        target.value_info.extend(hints.values())
+        nested = target is not bare[0]
+        declared = [
+            index
+            for index, value in enumerate(recorded.output)
+            if (nested or value.name in askable)
+            and not _is_informative(target.output[index].type)
+            and _is_informative(value.type)
+            and not _contradict(value.type, known.output[index].type)
+        ]
+        for index in declared:
+            target.output[index].type.CopyFrom(recorded.output[index].type)
+        added = added or bool(hints) or bool(declared)
+    return added
+
+
+def _add_derived(bare: _Graphs, inferred: _Graphs) -> bool:
+    """Let `bare` say what can be derived beyond onnx's inference; whether it says any more."""
+    added = False
+    for target, known in zip(bare, inferred, strict=True):
+        said = {value.name for value in target.value_info}
+        more = [value for value in derived_shapes(known) if value.name not in said]
+        target.value_info.extend(more)
+        added = added or bool(more)
+    return added
+
+
+def _graphs(model: onnx.ModelProto) -> Iterator[onnx.GraphProto]:
+    for body in nested_bodies(model.graph):
+        if isinstance(body, onnx.GraphProto):
+            yield body
+
+
+def _unknown(graph: onnx.GraphProto) -> set[str]:
+    """The names of results whose rank, or whose type at all, is not known."""
+    known = {
+        value.name for value in chain(graph.value_info, graph.output) if _is_informative(value.type)
+    }
+    produced = {name for node in graph.node for name in node.output if name}
+    return produced - known
+
+
+def _first_unknown(graph: onnx.GraphProto) -> set[str]:
+    """The unknown results of nodes that no more inference could tell.
+
+    Either onnx does not know the operator, or all operands are known and it did not help. What
+    depends on such results is left to the next run of inference.
+    """
+    unknown = _unknown(graph)
+    asked = [
+        node.output
+        for node in (graph.node if unknown else ())
+        if unknown.isdisjoint(node.input) or not onnx.defs.has(node.op_type, node.domain)
+    ]
+    return unknown.intersection(chain.from_iterable(asked))
+
+
+_Question: TypeAlias = Callable[[onnx.GraphProto], set[str]]
+_ROUNDS: tuple[_Question, ...] = (_first_unknown, _first_unknown, _first_unknown, _unknown)
+"""Which records inference is given before it runs again, if there are any."""
+
+
+def _is_informative(declared: onnx.TypeProto) -> bool:
+    kind = declared.WhichOneof("value")
+    return kind is not None and (kind != "tensor_type" or declared.tensor_type.HasField("shape"))
+
+
+def _settle_outputs(graph: onnx.GraphProto) -> None:
+    """Outputs that inference knows nothing of take the record that served as a hint."""
+    recorded = {value.name: value.type for value in graph.value_info}
+    for output in graph.output:
+        if not _is_informative(output.type) and output.name in recorded:
+            output.type.CopyFrom(recorded[output.name])
+
+
+def _settle_interface(result: onnx.GraphProto, given: onnx.GraphProto, notices: list[str]) -> None:
+    """Give the interface its declared types back, unless a declaration cannot be true."""
+    for index, declared in enumerate(given.input):
+        result.input[index].CopyFrom(declared)
+    inputs = {value.name: value.type for value in given.input}
+    for output, declared in zip(result.output, given.output, strict=True):
+        declared_type = inputs.get(declared.name, declared.type)
+        if not _is_informative(declared_type):
+            continue
+        if _contradict(declared_type, output.type):
+            notices.append(f"output {quoted(declared.name)} declares a shape it cannot have")
+            continue
+        output.type.CopyFrom(declared_type)
+
+
+def _contradict(declared: onnx.TypeProto, inferred: onnx.TypeProto) -> bool:
+    if not _is_informative(inferred) or not inferred.HasField("tensor_type"):
+        return False
+    ours, theirs = declared.tensor_type.shape.dim, inferred.tensor_type.shape.dim
+    return len(ours) != len(theirs) or any(
+        a.HasField("dim_value") and b.HasField("dim_value") and a.dim_value != b.dim_value
+        for a, b in zip(ours, theirs, strict=True)
+    )

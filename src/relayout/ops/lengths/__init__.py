@@ -1,0 +1,1 @@
+"""What operators say about lengths, those computed at run time among them."""

@@ -1,0 +1,87 @@
+"""Writes a model only after its numbers were compared with those of the given one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TypeAlias
+
+from relayout.errors import RelayoutError
+from relayout.graph.io.model import LoadedModel
+from relayout.graph.io.save import Staged, staged
+from relayout.verify.isolated import compare_isolated
+from relayout.verify.verdict import NumericOptions, NumericVerdict
+
+Stage: TypeAlias = Callable[[str], None]
+"""Is told what is being done now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """What became of a model that was to be written."""
+
+    verdict: NumericVerdict | None = None
+    """None where there was nothing to compare, or nobody asked."""
+    output: Path | None = None
+    """Where the model was written."""
+
+    @property
+    def refused(self) -> bool:
+        return self.verdict is not None and not self.verdict.equal
+
+
+def check_names(loaded: LoadedModel, inputs: NumericOptions) -> None:
+    """Refuse shapes and lengths for what the model does not have: they are typing errors."""
+    declared = loaded.source.graph.input
+    names = [value.name for value in declared]
+    dims = {d.dim_param for value in declared for d in value.type.tensor_type.shape.dim}
+    for name in inputs.shapes:
+        if name not in names:
+            raise RelayoutError(f"the model has no input {name!r}; it has {', '.join(names)}")
+    for name in inputs.dims:
+        known = ", ".join(sorted(dims - {""})) or "none"
+        if name not in dims and "[" not in name:
+            raise RelayoutError(f"no input has a dimension {name!r}; the named ones are: {known}")
+
+
+def deliver(
+    given: LoadedModel,
+    made: LoadedModel,
+    output: Path | None,
+    inputs: NumericOptions | None,
+    stage: Stage,
+    *,
+    changed: bool,
+) -> Delivery:
+    """Write a model beside its place, compare, and put it in its place if it is right.
+
+    Without inputs nothing is compared; a model that was not changed is copied.
+    """
+    if output is None and not (changed and inputs is not None):
+        return Delivery()
+    delivery = Delivery()
+    with TemporaryDirectory(prefix="relayout-") as folder:
+        place = Path(folder) / "after.onnx" if output is None else output
+        stage("writing")
+        with staged(made, place, changed=changed) as file:
+            if changed and inputs is not None:
+                stage("comparing numbers")
+                delivery = Delivery(compared(given, file, inputs, Path(folder)))
+            if output is not None and not delivery.refused:
+                file.commit()
+                delivery = Delivery(delivery.verdict, output)
+    return delivery
+
+
+def compared(
+    given: LoadedModel, file: Staged, inputs: NumericOptions, folder: Path
+) -> NumericVerdict:
+    """The verdict on a staged model, against the file or the message that was given."""
+    if given.path is not None:
+        return compare_isolated(given.path, file.path, inputs)
+    place = folder / "before.onnx"
+    with staged(given, place, changed=False) as original:
+        original.commit()
+    return compare_isolated(place, file.path, inputs)

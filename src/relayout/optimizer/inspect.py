@@ -1,0 +1,52 @@
+"""Questions about a model as it was given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from relayout.errors import RelayoutError
+from relayout.graph.io.sources import ModelSource
+from relayout.infer.colours import Look
+from relayout.ops.measure import Measure, measure
+from relayout.optimizer.describe import (
+    attention_notes,
+    layouts_record,
+    model_record,
+)
+from relayout.optimizer.opening import opened
+from relayout.optimizer.pipeline import (
+    SpeltOut,
+    local_rules,
+)
+from relayout.report.layouts import LayoutsRecord
+from relayout.report.records import ModelRecord
+from relayout.targets.target import ONNX
+
+
+def inspect(source: ModelSource, *, dims: Mapping[str, int] | None = None) -> ModelRecord:
+    """The interface, the operators and the Transposes of a model."""
+    loaded = opened(source)
+    record = model_record(loaded, dims or {})
+    if not record.transposes:
+        return record
+    watching = SpeltOut(ONNX)
+    local_rules(ONNX).run(loaded.ir, [watching])
+    return replace(record, notices=(*record.notices, *attention_notes(watching.reasons)))
+
+
+def infer_layouts(source: ModelSource, *, look: str = "before") -> LayoutsRecord:
+    """The layout of every tensor, inferred from the operators that tell.
+
+    Where a Reshape or its like starts something new that nothing behind it names, `look` says
+    which known operator tells: "before" (it is no longer what came in), "after" or "nearest".
+    """
+    known = [each.value for each in Look]
+    if look not in known:
+        raise RelayoutError(f"one can look {', '.join(known)}, not {look!r}")
+    return layouts_record(opened(source), Look(look))
+
+
+def count(source: ModelSource, *, dims: Mapping[str, int] | None = None) -> Measure:
+    """How many Transposes a model has, what they move, and how many nodes there are."""
+    return measure(opened(source).ir, dims)

@@ -1,0 +1,269 @@
+"""Passes as values, a pipeline as data, and observers that look on from outside."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias
+
+import onnx_ir as ir
+
+from relayout.graph.invariants import Interface, check
+from relayout.rewrite.atoms import JoinReshapes, RaiseSplit, SinkMerge
+from relayout.rewrite.attention import JoinHeads, RaiseAttention
+from relayout.rewrite.attention_left import spelt_out
+from relayout.rewrite.beside import BiasBesideProduct
+from relayout.rewrite.block_moves import FindBlockMove, TakeInBlockMove
+from relayout.rewrite.chains import CanonicalChain
+from relayout.rewrite.constants import FoldConstants
+from relayout.rewrite.dead import remove_dead
+from relayout.rewrite.einsum import FoldIntoEinsum
+from relayout.rewrite.factors import QuantisedMatrix
+from relayout.rewrite.kernel_weights import store_weights
+from relayout.rewrite.matmul import FoldIntoGemm, FoldIntoMatMul
+from relayout.rewrite.refine import adopt_shapes, has_vague_moves, refine_shapes
+from relayout.rewrite.shapes import LearnShape
+from relayout.rewrite.splits import GroupTransposedLegs
+from relayout.rewrite.transposes import ComposeChain, DropIdentity, FoldConstant, ShareEqual
+from relayout.rewrite.units import ReshapeOutsideUnit
+from relayout.rewrite.views import UnitMoveToReshape
+from relayout.rewrite.weights import ReorderWeights
+from relayout.rewrite.worklist import Rewrite, rewrite_model
+from relayout.targets.kernels import define_kernels
+from relayout.targets.target import Target
+
+RAISE_ATTENTIONS = "raise attentions"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one pass did: how often each rewrite was applied."""
+
+    name: str
+    applied: Counter[str]
+
+    @property
+    def changed(self) -> bool:
+        return self.applied.total() > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """A named step that edits a model in place and counts what it did."""
+
+    name: str
+    apply: Callable[[ir.Model], Counter[str]]
+
+    def run(self, model: ir.Model) -> Outcome:
+        return Outcome(self.name, self.apply(model))
+
+
+class Observer(Protocol):
+    """Looks on while a pipeline runs; passes know nothing of it."""
+
+    def before(self, step: Pass, model: ir.Model) -> None: ...
+
+    def after(self, outcome: Outcome, model: ir.Model) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """A pass, and what is worth running only if it did something."""
+
+    first: Pass
+    then: tuple[Step, ...]
+
+
+Step: TypeAlias = Pass | Followed
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    steps: tuple[Step, ...]
+
+    def run(self, model: ir.Model, observers: Sequence[Observer] = ()) -> list[Outcome]:
+        outcomes: list[Outcome] = []
+        for step in self.steps:
+            if isinstance(step, Pass):
+                outcomes.append(_observed(step, model, observers))
+                continue
+            outcome = _observed(step.first, model, observers)
+            outcomes.append(outcome)
+            if outcome.changed:
+                outcomes += Pipeline(step.then).run(model, observers)
+        return outcomes
+
+
+def _observed(step: Pass, model: ir.Model, observers: Sequence[Observer]) -> Outcome:
+    for observer in observers:
+        observer.before(step, model)
+    outcome = step.run(model)
+    for observer in observers:
+        observer.after(outcome, model)
+    return outcome
+
+
+def local_rules(target: Target) -> Pipeline:
+    """What comes before a choice of layouts: nothing dead, no chain of Transposes.
+
+    Products are left as they are: the choice of layouts knows more ways to write them.
+    """
+    store = Pass("store weights", lambda model: store_weights(model, target))
+    return Pipeline((store, *_with_shapes(_rules(simplifying)).steps, *_attentions(target)))
+
+
+def learn_shapes(model: ir.Model) -> None:
+    """Let a model as given know what its shapes turn out to be once their arithmetic is folded.
+
+    Otherwise what it moves would be counted with less knowledge than what is left.
+    """
+    if has_vague_moves(model):
+        folded = model.clone()
+        _with_shapes((Pass("fold shapes", _fold_shapes),)).run(folded)
+        adopt_shapes(model, folded)
+
+
+def _fold_shapes(model: ir.Model) -> Counter[str]:
+    return rewrite_model(model, (FoldConstants(), FoldConstant(), LearnShape()))
+
+
+def graph_rules(target: Target) -> Pipeline:
+    """The rules of Transposes and matrix products, to a fixpoint."""
+    return Pipeline((*_local_rules(target), *_last_rules(target)))
+
+
+def layouts(
+    target: Target, choose: Callable[[ir.Model], Counter[str]], *, by_factors: bool = False
+) -> Pipeline:
+    """The local rules, then a choice of layouts for the whole model, then the local rules again.
+
+    `by_factors`: on a model whose operators work on the factors of merged axes, where they can.
+    """
+    choice = (
+        Pass("choose layouts", choose),
+        Pass("define kernels", define_kernels),
+        *_local_rules(target),
+        *_last_rules(target),
+    )
+    steps = local_rules(target).steps
+    if not by_factors:
+        return Pipeline((*steps, *choice))
+    return Pipeline((*steps, Followed(_split_axes(), (_simplify(simplifying), *choice))))
+
+
+def prepared(target: Target, *, by_factors: bool) -> Pipeline:
+    """What `layouts` does before the choice."""
+    split = (Followed(_split_axes(), (_simplify(simplifying),)),) if by_factors else ()
+    return Pipeline((*local_rules(target).steps, *split))
+
+
+def _split_axes() -> Pass:
+    """Operators on the factors of axes that Reshapes merge and split.
+
+    Chains of views are not shortened before the choice: they would be merged again.
+    """
+    rewrites = (SinkMerge(), RaiseSplit(), JoinReshapes())
+    return Pass("split axes into factors", lambda model: rewrite_model(model, rewrites))
+
+
+def _with_shapes(rules: tuple[Step, ...]) -> Pipeline:
+    """Some rules, and again after what their folding says about shapes."""
+    learn = Pass("learn shapes", refine_shapes)
+    return Pipeline((*rules, Followed(learn, (*rules, Followed(learn, rules)))))
+
+
+def _attentions(target: Target) -> tuple[Step, ...]:
+    """Attentions as operators, so that the choice of layouts sees no Transposes around heads."""
+    raising = (RaiseAttention(target), JoinHeads())
+    step = Pass(RAISE_ATTENTIONS, lambda model: rewrite_model(model, raising))
+    return (Followed(step, _rules(simplifying)),)
+
+
+def _local_rules(target: Target) -> tuple[Step, ...]:
+    return _rules(lambda: (*simplifying(), FoldIntoGemm(), FoldIntoMatMul(target)))
+
+
+def _rules(rewrites: Callable[[], Sequence[Rewrite]]) -> tuple[Step, ...]:
+    """Chains are shortened apart from the rest, which counts on visiting Transposes in order."""
+    chains = (CanonicalChain(), TakeInBlockMove())
+    simplify = _simplify(rewrites)
+    shorten = Pass("shorten chains of views", lambda model: rewrite_model(model, chains))
+    return (Pass("remove dead nodes", remove_dead), simplify, Followed(shorten, (simplify,)))
+
+
+def _simplify(rewrites: Callable[[], Sequence[Rewrite]]) -> Pass:
+    return Pass("simplify Transposes", lambda model: rewrite_model(model, rewrites()))
+
+
+def _last_rules(target: Target) -> tuple[Step, ...]:
+    """What would get in the way of other rewrites.
+
+    A block move that is found reads channels first, which not every target has a kernel for.
+    """
+    found = () if target.weights is not None else (FindBlockMove(),)
+    views = (CanonicalChain(), UnitMoveToReshape(), JoinReshapes(shortens=True))
+    products = (BiasBesideProduct(), QuantisedMatrix())
+    last = (GroupTransposedLegs(), *products, *views, ReshapeOutsideUnit(), *found)
+    return (Pass("rewrite what is left", lambda model: rewrite_model(model, last)),)
+
+
+def simplifying() -> Sequence[Rewrite]:
+    """The rewrites that belong together, made anew so that none remembers another model."""
+    return (
+        FoldConstants(),
+        LearnShape(),
+        DropIdentity(),
+        ComposeChain(),
+        FoldConstant(),
+        ShareEqual(),
+        ReorderWeights(),
+        FoldIntoEinsum(),
+    )
+
+
+@dataclass(slots=True)
+class Checking:
+    """Raises after the first pass that breaks an invariant."""
+
+    interface: Interface
+
+    def before(self, step: Pass, model: ir.Model) -> None:
+        """Nothing to look at yet."""
+
+    def after(self, outcome: Outcome, model: ir.Model) -> None:
+        if outcome.changed:
+            check(model, self.interface)
+
+
+@dataclass(slots=True)
+class SpeltOut:
+    """Why attentions are not raised to operators, by reason, with the names of their Softmaxes."""
+
+    target: Target
+    reasons: dict[str, list[str]] = field(default_factory=dict)
+
+    def before(self, step: Pass, model: ir.Model) -> None:
+        """Nothing to look at yet."""
+
+    def after(self, outcome: Outcome, model: ir.Model) -> None:
+        """Look while heads are still split as exporters write it."""
+        if outcome.name == RAISE_ATTENTIONS:
+            for node, reason in spelt_out(model, self.target):
+                self.reasons.setdefault(reason, []).append(node.name or str(node.outputs[0].name))
+
+
+@dataclass(slots=True)
+class Timing:
+    """How long each pass took."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+    _since: float = 0.0
+
+    def before(self, _step: Pass, _model: ir.Model) -> None:
+        self._since = time.perf_counter()
+
+    def after(self, outcome: Outcome, _model: ir.Model) -> None:
+        spent = time.perf_counter() - self._since
+        self.seconds[outcome.name] = self.seconds.get(outcome.name, 0.0) + spent

@@ -1,0 +1,148 @@
+"""What an optimisation did, and the model it made."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import onnx
+
+from relayout.assign.claim import claim
+from relayout.assign.layouts import ChooseLayouts
+from relayout.errors import RelayoutError
+from relayout.graph.io.model import LoadedModel
+from relayout.graph.io.save import to_proto
+from relayout.ops.measure import Measure, measure
+from relayout.optimizer.describe import (
+    assumed,
+    figures,
+    held_note,
+    run_notes,
+    transpose_records,
+)
+from relayout.optimizer.pipeline import (
+    Outcome,
+)
+from relayout.report.records import RunRecord, TransposeRecord
+from relayout.verify.verdict import NumericVerdict
+
+NOT_VERIFIED = "not verified, as asked"
+SAME_FILE = "the same model"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What an optimisation did, and the model it made."""
+
+    loaded: LoadedModel
+    choose: ChooseLayouts
+    before: Measure
+    after: Measure
+    outcomes: tuple[Outcome, ...]
+    changed: bool
+    seconds: Mapping[str, float]
+    verdict: NumericVerdict | None = None
+    """None where there was nothing to compare, or nobody asked."""
+    output: Path | None = None
+    """Where the model was written."""
+    lacking: tuple[int, int] = (0, 0)
+    """Nodes in an order that the target has no kernel for, before and after."""
+    by_factors: bool = False
+    """Whether operators were let work on the factors of merged axes before the choice."""
+    fixed_defaults: bool = False
+    """Whether inputs with defaults were to be made constants."""
+    spelt_out: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Why attentions are not raised to operators, with the names of their Softmaxes."""
+
+    @property
+    def trades(self) -> bool:
+        """Whether one figure grew, on a target that gained nothing else by it."""
+        grew = (
+            self.after.transposes > self.before.transposes
+            or self.after.bytes_moved > self.before.bytes_moved
+        )
+        # Transposes at a free border are taken into the interface.
+        return grew and self.lacking[1] == self.lacking[0] and not self.choose.terms.frees
+
+    @property
+    def applied(self) -> Counter[str]:
+        """How often each rewrite was applied."""
+        return sum((outcome.applied for outcome in self.outcomes), Counter[str]())
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the model may be used: it is as it was, or verified, or nobody asked."""
+        return not self.changed or self.verdict is None or self.verdict.equal
+
+    @property
+    def shows_rounding(self) -> bool:
+        """Whether other numbers may come from quantisers that made steps of another rounding."""
+        differs = self.verdict is not None and self.verdict.status == "differs"
+        return differs and any(each.formulation.is_quantised for each in self.choose.decisions)
+
+    @property
+    def model(self) -> onnx.ModelProto:
+        """The optimised model; the given one where nothing was improved or the verdict is no."""
+        if not self.changed or not self.accepted:
+            return self.loaded.source
+        return to_proto(self.loaded)
+
+    def certificate(self) -> dict[str, Any]:
+        """The proof that no other choice of layouts costs less, for `check_certificate`."""
+        if not self.choose.proves:
+            raise RelayoutError("only the exact strategy proves anything about its choice")
+        settings = {
+            **self.choose.terms.settings,
+            "opset": self.loaded.ir.opset_imports.get(""),
+            "fix_defaults": self.fixed_defaults,
+            "by_factors": self.by_factors,
+        }
+        return claim(self.choose.decisions, settings)
+
+    def _verdict_text(self) -> str:
+        if not self.changed:
+            return SAME_FILE
+        if self.verdict is None:
+            return NOT_VERIFIED
+        if self.verdict.status == "unknown":
+            return f"cannot be verified, {self.verdict.reason}; --no-verify writes it all the same"
+        return self.verdict.summary()
+
+    def _left(self) -> tuple[TransposeRecord, ...]:
+        """The Transposes that stay; none where passes in vain left another model than the given."""
+        dims = self.choose.terms.dims
+        if self.loaded.frozen is not None:
+            return ()
+        if not self.changed and measure(self.loaded.ir, dims) != self.before:
+            return ()
+        return transpose_records(self.loaded.ir, dims, target=self.choose.terms.target)
+
+    def record(self) -> RunRecord:
+        """What there is to tell."""
+        left = self._left()
+        applied = self.applied if self.changed else Counter[str]()
+        spelt_out = self.spelt_out if self.after.transposes else {}
+        notes = run_notes(self.loaded.ir, bool(left), applied, spelt_out)
+        if self.loaded.frozen is None:
+            notes += held_note(self.loaded.ir, self.choose.terms.target)
+        dims = self.choose.terms.dims
+        return RunRecord(
+            source="" if self.loaded.path is None else str(self.loaded.path),
+            output=None if self.output is None else str(self.output),
+            target=self.choose.terms.target.name,
+            before=figures(self.before),
+            after=figures(self.after),
+            changed=self.changed,
+            applied=dict(applied),
+            left=left,
+            assumed=assumed(self.loaded, dims),
+            notices=(*self.loaded.notices, *self.choose.notes, *notes),
+            verdict=self._verdict_text(),
+            verified=not self.changed or (self.verdict is not None and self.verdict.equal),
+            optimal=self.choose.optimal,
+            seconds=dict(self.seconds),
+            lacking=self.lacking,
+        )

@@ -1,0 +1,134 @@
+"""Shapes that become known when the arithmetic of shapes has been folded."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import onnx
+import onnx_ir as ir
+
+from relayout.graph.edit import permuted_shape
+from relayout.graph.read import Shape, is_op, perm_of, shape_of
+from relayout.graph.region import subgraphs_of
+from relayout.graph.shapes.infer import infer_further
+from relayout.layout.blocks import is_invented
+from relayout.ops.lengths.sweep import carry_lengths, has_unnamed_length, sharpen
+from relayout.ops.measure import copying_nodes, moving_transposes
+
+LARGEST_KEPT = 1 << 12
+"""Larger constants take part with their shape only."""
+
+
+def refine_shapes(model: ir.Model) -> Counter[str]:
+    """Infer once more what is not known yet; shapes that are known stay as they are."""
+    refined = Counter({"learn a rank": _learn_ranks(model.graph)})
+    if not any(map(is_vague, _results(model.graph))):
+        return refined
+    found = _inferred(model)
+    for value in filter(is_vague, _results(model.graph)):
+        better = found.get(str(value.name))
+        refined["learn a shape"] += better is not None and sharpen(value, better)
+    refined["learn a shape"] += carry_lengths(model)
+    return refined
+
+
+def adopt_shapes(model: ir.Model, informed: ir.Model) -> None:
+    """Learn shapes and types from another form of the same model, in which names mean the same.
+
+    A Transpose that the other form does without has the permuted shape of what it reads.
+    """
+    known = {value.name: value for value in _results(informed.graph)}
+    for value in _results(model.graph):
+        same = known.get(value.name)
+        found = shape_of(same)
+        if same is not None:
+            value.type = value.type or same.type
+        if found is not None and is_vague(value):
+            sharpen(value, found)
+        node = value.producer()
+        order = perm_of(node) if node is not None and is_op(node, "Transpose") else None
+        source = None if node is None or order is None else node.inputs[0]
+        if order is not None and source is not None and source.shape is not None:
+            value.shape = permuted_shape(source.shape, order) if is_vague(value) else value.shape
+
+
+def has_vague_moves(model: ir.Model) -> bool:
+    """Whether something is moved of which not every length is declared or known."""
+    moved = [node.outputs[0] for _, node in moving_transposes(model)]
+    moved += [v for _, node in copying_nodes(model) for v in (*node.inputs, *node.outputs) if v]
+    return any(map(has_unnamed_length, moved))
+
+
+def is_vague(value: ir.Value) -> bool:
+    """Whether some length is not known as a number."""
+    shape = shape_of(value)
+    return shape is None or not all(isinstance(length, int) for length in shape)
+
+
+def _learn_ranks(graph: ir.Graph) -> int:
+    """A value that is made where a Transpose always reads it has as many axes as its perm."""
+    learned = 0
+    for node in (result.producer() for result in _results(graph)):
+        order = perm_of(node) if node is not None and is_op(node, "Transpose") else None
+        source = None if node is None or order is None else node.inputs[0]
+        if node is None or order is None or source is None or source.shape is not None:
+            continue
+        producer = source.producer()
+        if producer is not None and producer.graph is node.graph:
+            source.shape = ir.Shape([None] * order.rank)
+            node.outputs[0].shape = node.outputs[0].shape or ir.Shape([None] * order.rank)
+            learned += 1
+    return learned
+
+
+def _results(graph: ir.Graph) -> Iterator[ir.Value]:
+    """The results of all nodes, those in bodies of control flow included."""
+    waiting = [graph]
+    while waiting:
+        for node in waiting.pop():
+            yield from (value for value in node.outputs if value.name)
+            waiting.extend(subgraphs_of(node))
+
+
+def _inferred(model: ir.Model) -> dict[str, Shape]:
+    """What inference says about the model as it is now.
+
+    Names that it makes up are left out: the same name was made up for something else before.
+    """
+    message = onnx.ModelProto(ir_version=model.ir_version)
+    for domain, version in model.opset_imports.items():
+        message.opset_import.append(onnx.helper.make_opsetid(domain, version))
+    message.graph.CopyFrom(_light_graph(model.graph))
+    result = ir.from_proto(infer_further(message))
+    shapes = {str(value.name): shape_of(value) for value in _results(result.graph)}
+    return {
+        name: tuple(None if is_invented(length) else length for length in shape)
+        for name, shape in shapes.items()
+        if shape is not None
+    }
+
+
+def _light_graph(graph: ir.Graph) -> onnx.GraphProto:
+    """A graph without the data of its large constants."""
+    values = [*graph.inputs, *graph.outputs]
+    inputs = {value.name for value in graph.inputs}
+    constants = [
+        _light_tensor(tensor)
+        for name, value in graph.initializers.items()
+        if (tensor := value.const_value) is not None and name not in inputs
+    ]
+    return onnx.GraphProto(
+        name=graph.name or "graph",
+        node=[ir.to_proto(node) for node in graph],
+        input=[ir.to_proto(value) for value in values[: len(graph.inputs)]],
+        output=[onnx.ValueInfoProto(name=value.name) for value in graph.outputs],
+        initializer=constants,
+    )
+
+
+def _light_tensor(tensor: ir.TensorProtocol) -> onnx.TensorProto:
+    if tensor.nbytes <= LARGEST_KEPT:
+        return ir.to_proto(tensor)
+    dims = [int(length) for length in tensor.shape.numpy()]
+    return onnx.TensorProto(name=tensor.name or "", data_type=tensor.dtype.value, dims=dims)

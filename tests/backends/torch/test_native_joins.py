@@ -1,0 +1,64 @@
+"""Which steps of C++ kernels are done together."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("torch")
+
+from relayout.backends.torch.kernels.native_joins import joined
+from relayout.backends.torch.kernels.native_steps import (
+    Buffer,
+    Kind,
+    NativeStep,
+    placed,
+)
+
+WIDE = (1, 28, 28, 192)
+
+
+def block(first: Kind, form: str, last: Kind) -> list[NativeStep]:
+    """A product, a filter that reads it, and a product that reads the filter."""
+    source, wide, filtered = Buffer((1, 28, 28, 32), 0), Buffer(WIDE), Buffer(WIDE)
+    return [
+        NativeStep(first, source, wide, (form, "m"), "b"),
+        NativeStep(Kind.DEPTHWISE, wide, filtered, ("depthwise", "f"), "b", kernel=(3, 3)),
+        NativeStep(last, filtered, Buffer((1, 28, 28, 32)), ("filters", "n"), "o"),
+    ]
+
+
+def kinds(steps: list[NativeStep]) -> list[Kind]:
+    return [step.kind for step in joined(steps, [steps[-1].result])]
+
+
+def test_a_filter_is_done_with_the_products_around_it() -> None:
+    steps = block(Kind.CONVOLUTION, "filters", Kind.CONVOLUTION)
+    assert kinds(steps) == [Kind.NARROWED, Kind.DEPTHWISE, Kind.CONVOLUTION]
+
+
+def test_a_product_by_quarters_before_a_filter_is_done_as_it_stands() -> None:
+    steps = block(Kind.STRASSEN, "strassen filters", Kind.CONVOLUTION)
+    first = joined(steps, [steps[-1].result])[0]
+    assert (first.kind, first.weight) == (Kind.NARROWED, ("filters", "m"))
+
+
+def test_a_product_by_quarters_behind_a_filter_stays() -> None:
+    steps = block(Kind.CONVOLUTION, "filters", Kind.STRASSEN)
+    assert kinds(steps) == [Kind.WIDENED, Kind.DEPTHWISE, Kind.STRASSEN]
+
+
+def test_a_filter_that_others_read_is_stored() -> None:
+    steps = block(Kind.CONVOLUTION, "filters", Kind.CONVOLUTION)
+    steps.append(NativeStep(Kind.SUM, steps[1].result, Buffer(WIDE)))
+    assert kinds(steps) == [Kind.WIDENED, Kind.DEPTHWISE, Kind.CONVOLUTION, Kind.SUM]
+
+
+def test_what_the_first_product_reads_lies_apart_from_what_the_last_one_writes() -> None:
+    given, read = Buffer((1, 28, 28, 32), 0), Buffer((1, 28, 28, 32))
+    first, *others = block(Kind.NARROWED, "filters", Kind.CONVOLUTION)
+    before = NativeStep(Kind.SUM, given, read)
+    product = NativeStep(first.kind, read, first.result, first.weight, first.bias)
+    places, _ = placed([before, product, *others], [others[-1].result])
+    begin, end = places[read], places[read] + read.size
+    written = others[-1].result
+    assert places[written] >= end or places[written] + written.size <= begin
