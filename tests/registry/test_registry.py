@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from importlib.metadata import EntryPoint
 
@@ -24,8 +25,6 @@ def test_names_come_in_order_with_those_of_others_last() -> None:
 
 
 def test_a_value_of_an_entry_point_is_loaded_when_it_is_asked_for() -> None:
-    import sys
-
     assert registry({"blue": "sys:maxsize"})["blue"] == sys.maxsize
 
 
