@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+import time
+from pathlib import Path
+
+import onnx
+import onnx_ir
 import pytest
 
 import relayout
+from relayout.assign.assignment import Assignment
+from relayout.assign.problem import LayoutProblem
+from relayout.assign.strategies.exact import solve
+from relayout.assign.strategies.registry import Strategy
 from tests.rewrite.rewriting import parse
 
 SMALL_PARTS_OF_A_LARGE_TENSOR = """
@@ -25,7 +35,8 @@ def test_fewer_bytes_never_take_more_transposes_than_given() -> None:
 @pytest.mark.parametrize("minimize", ["bytes", "count"])
 def test_neither_figure_grows(minimize: str) -> None:
     result = relayout.optimize(parse(SMALL_PARTS_OF_A_LARGE_TENSOR), minimize=minimize)
-    assert not result.trades
+    assert result.after.transposes <= result.before.transposes
+    assert result.after.bytes_moved <= result.before.bytes_moved
 
 
 SHARED_BY_PRODUCTS = """
@@ -40,6 +51,67 @@ SHARED_BY_PRODUCTS = """
 def test_products_that_would_copy_more_as_einsum_stay_products() -> None:
     """Both would copy what one Transpose turns for them; of the rest the fewest still stay."""
     result = relayout.optimize(parse(SHARED_BY_PRODUCTS), minimize="count")
-    assert not result.trades
+    assert result.after.transposes <= result.before.transposes
+    assert result.after.bytes_moved <= result.before.bytes_moved
     assert result.after.transposes == 2
     assert any("no product was stated as Einsum" in notice for notice in result.loaded.notices)
+
+
+def test_a_file_is_opened_once(tmp_path: Path) -> None:
+    """Two attempts are made, and reported; both start from what was read at first."""
+    given = tmp_path / "given.onnx"
+    onnx.save(parse(SMALL_PARTS_OF_A_LARGE_TENSOR), given)
+    opened: list[str] = []
+
+    def note(event: str, arguments: tuple[object, ...]) -> None:
+        if event == "open" and watching and str(arguments[0]) == str(given):
+            opened.append(event)
+
+    watching = True
+    sys.addaudithook(note)
+    try:
+        result = relayout.optimize(given, verify=False)
+    finally:
+        watching = False
+    assert len(result.attempts) > 1
+    assert len(opened) == 1
+
+
+def test_attempts_are_reported_with_why_each_was_kept_or_dropped() -> None:
+    result = relayout.optimize(parse(SHARED_BY_PRODUCTS), minimize="count", verify=False)
+    verdicts = [record.verdict for record in result.attempts]
+    assert verdicts.count("kept") == 1
+    assert all(verdict == "kept" or verdict.startswith("dropped: ") for verdict in verdicts)
+    first, kept = result.attempts[0], result.attempts[verdicts.index("kept")]
+    assert "products as Einsum" in first.attempt
+    assert "Einsum" not in kept.attempt
+    assert kept.transposes == result.after.transposes
+    assert result.record().to_json()["attempts"][0]["attempt"] == first.attempt
+
+
+def test_a_model_that_is_given_as_a_value_is_not_edited() -> None:
+    model = parse(SHARED_BY_PRODUCTS)
+    given, loaded = model.SerializeToString(), onnx_ir.from_proto(model)
+    relayout.optimize(model, verify=False)
+    result = relayout.optimize(loaded, verify=False)
+    assert result.changed
+    assert model.SerializeToString() == given
+    assert (
+        onnx_ir.to_proto(loaded).graph.node
+        == onnx_ir.to_proto(onnx_ir.from_proto(model)).graph.node
+    )
+
+
+def test_the_budget_is_that_of_all_attempts_together() -> None:
+    asked: list[float] = []
+
+    def slow(problem: LayoutProblem, seconds: float) -> Assignment:
+        asked.append(seconds)
+        time.sleep(0.02)
+        return solve(problem, seconds)
+
+    model = parse(SMALL_PARTS_OF_A_LARGE_TENSOR)
+    relayout.optimize(model, strategy=Strategy("slow", slow), budget=1.0, verify=False)
+    assert len(asked) > 1
+    assert asked == sorted(asked, reverse=True)
+    assert asked[0] - asked[-1] >= 0.02

@@ -14,8 +14,9 @@ import pytest
 from onnx import numpy_helper
 
 from relayout.api import Result, optimize
-from relayout.optimizer import delivery
-from relayout.verify.verdict import NumericVerdict
+from relayout.optimizer.delivery import Comparing
+from relayout.verify.isolated import compare_isolated
+from relayout.verify.verdict import NumericOptions, NumericVerdict
 
 quantization = pytest.importorskip("onnxruntime.quantization")
 
@@ -213,14 +214,12 @@ def statements(model: onnx.ModelProto) -> list[str]:
     return [node.op_type for node in model.graph.node]
 
 
-def refuse_products(monkeypatch: pytest.MonkeyPatch, kind: str = "MatMul") -> None:
-    """Let the numbers of every model with such a product differ, as rounding may make them."""
+def refusing(kind: str = "MatMul") -> Comparing:
+    """Lets the numbers of every model with such a product differ, as rounding may make them."""
 
-    def compared(given: Any, file: Any, *rest: Any) -> NumericVerdict:
-        kinds_written = {node.op_type for node in onnx.load(file.path).graph.node}
-        if kind in kinds_written:
+    def compared(before: Path, after: Path, options: NumericOptions) -> NumericVerdict:
+        if kind in {node.op_type for node in onnx.load(after).graph.node}:
             return NumericVerdict("differs", "a step")
-        return whole(given, file, *rest)
+        return compare_isolated(before, after, options)
 
-    whole = delivery.compared
-    monkeypatch.setattr(delivery, "compared", compared)
+    return compared

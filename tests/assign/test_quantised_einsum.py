@@ -17,7 +17,7 @@ from tests.assign.quantised_networks import (
     kinds,
     optimised,
     quantised,
-    refuse_products,
+    refusing,
     statements,
 )
 
@@ -78,12 +78,11 @@ def test_a_product_of_which_one_factor_is_real_may_become_an_einsum() -> None:
 
 
 def test_products_stay_products_where_einsums_round_otherwise(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    tmp_path: Path,
 ) -> None:
     """Their factors may change places all the same."""
     given = quantised(ATTENTION.model(), tmp_path, operators=False, per_channel=False, signed=False)
-    refuse_products(monkeypatch, "Einsum")
-    result = optimize(given, minimize="count")
+    result = optimize(given, minimize="count", comparing=refusing("Einsum"))
     assert result.accepted
     assert result.after == optimised(given).after
     assert 0 < result.after.transposes < result.before.transposes

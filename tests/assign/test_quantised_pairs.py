@@ -25,7 +25,7 @@ from tests.assign.quantised_networks import (
     optimised,
     outputs,
     quantised,
-    refuse_products,
+    refusing,
 )
 
 
@@ -176,9 +176,8 @@ def test_a_quantised_weight_follows_a_convolution_that_becomes_a_product() -> No
         np.testing.assert_array_equal(other, one)
 
 
-def test_sums_stay_as_they_are_where_rounding_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sums_stay_as_they_are_where_rounding_shows() -> None:
     """A convolution between Transposes keeps them, and what else there is to save is saved."""
-    refuse_products(monkeypatch)
     text = POINTWISE.replace(
         "q = QuantizeLinear(x, s, z)",
         """a = Transpose<perm=[0,2,1,3]>(x)
@@ -187,22 +186,22 @@ def test_sums_stay_as_they_are_where_rounding_shows(monkeypatch: pytest.MonkeyPa
         q = QuantizeLinear(f, s, z)""",
     )
     given = onnx.parser.parse_model(HEADER.format(opset=21) + text)
-    result = optimize(given, minimize="count")
+    result = optimize(given, minimize="count", comparing=refusing())
     assert result.accepted
     assert (result.before.transposes, result.after.transposes) == (4, 2)
     assert ROUGH in result.record().notices
     assert check_certificate(result.certificate(), given) == []
 
 
-def test_floats_that_differ_are_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    refuse_products(monkeypatch)
+def test_floats_that_differ_are_not_tried_again() -> None:
     text = f"""g (float[2,3,3,4] x) => (float[2,3,3,2] y)
         <float[2,4,1,1] w = {{1,-2,3,-4,5,-6,7,-8}}> {{
         t = {TO_NCHW}(x)
         c = Conv(t, w)
         y = {TO_NHWC}(c)
     }}"""
-    assert not optimize(onnx.parser.parse_model(HEADER.format(opset=21) + text)).accepted
+    given = onnx.parser.parse_model(HEADER.format(opset=21) + text)
+    assert not optimize(given, comparing=refusing()).accepted
 
 
 def test_what_is_computed_in_floats_anyway_may_move() -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from relayout.verify import NumericOptions, compare
+from relayout.verify.numeric import compare
+from relayout.verify.verdict import NumericOptions
 from tests.verify.models import constant, node, one_node, save, tensor
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from onnx import TensorProto
 
-from relayout.verify import compare
+from relayout.verify.numeric import compare
 from tests.verify.models import Value, constant, node, save, tensor
 
 

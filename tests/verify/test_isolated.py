@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from relayout.verify import NumericOptions, NumericVerdict, compare, compare_isolated
+from relayout.verify.isolated import compare_isolated
+from relayout.verify.numeric import compare
+from relayout.verify.verdict import NumericOptions, NumericVerdict
 from tests.verify.models import constant, node, one_node, plus, save, tensor
 
 TWO_GIGABYTES = 2 * 10**9

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
-from relayout.verify import NumericOptions, compare
+from relayout.verify.numeric import compare
+from relayout.verify.verdict import NumericOptions
 from tests.verify.models import constant, node, one_node, plus, save, tensor
 
 INT64 = TensorProto.INT64

@@ -9,7 +9,9 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from relayout.verify import NumericVerdict, compare, compare_isolated
+from relayout.verify.isolated import compare_isolated
+from relayout.verify.numeric import compare
+from relayout.verify.verdict import NumericVerdict
 from tests.verify.models import plus
 
 HEADER = '<ir_version: 10, opset_import: ["" : 21]>\n'

@@ -7,7 +7,7 @@ from pathlib import Path
 import onnx
 from onnx import TensorProto, helper
 
-from relayout.verify import compare
+from relayout.verify.numeric import compare
 from tests.verify.models import constant, node, one_node, save, tensor
 
 

@@ -95,7 +95,7 @@ class Terms:
     def leaves_bytes(self) -> bool:
         """Whether what runtimes compute in bytes may be stated such that they compute in floats."""
         is_count = self.objective is Objective.COUNT
-        return is_count and self.target.einsum and self.target.name == ONNX.name
+        return is_count and self.target.einsum and self.target.count_above_speed
 
     @property
     def frees(self) -> bool:

@@ -12,7 +12,7 @@ from relayout.assign.assignment import Assignment
 from relayout.assign.formulate import Formulation, Terms, formulate
 from relayout.assign.part import Part, parts_of
 from relayout.assign.strategies.exact import solve
-from relayout.assign.strategies.registry import Strategy
+from relayout.assign.strategies.registry import Solver
 from relayout.graph.names import Names
 
 
@@ -34,7 +34,7 @@ class ChooseLayouts:
     """Dissolve the Transposes of each graph, choose an order per tensor, put the copies back."""
 
     terms: Terms
-    strategy: Strategy = solve
+    strategy: Solver = solve
     writes_worse: bool = False
     """Whether a choice is written down even where it costs no less than the graph as given."""
     decisions: list[Decision] = field(default_factory=list)

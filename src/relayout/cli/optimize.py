@@ -51,9 +51,10 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from relayout import api
+    from relayout.assign.strategies.registry import strategy_of
     from relayout.report.text import run_text
 
-    if options.certificate and options.strategy != "exact":
+    if options.certificate and not strategy_of(options.strategy).proves:
         raise RelayoutError("--certificate needs the exact strategy: only that one proves anything")
     with progress() as stage:
         result = api.optimize(

@@ -287,6 +287,7 @@ _CONSTANT_FORMS = {
 def constant_attribute_tensor(attribute: ir.Attr) -> ir.TensorProtocol | None:
     """The tensor that an attribute of a Constant node stands for, in any of its forms."""
     if attribute.type == ir.AttributeType.TENSOR:
-        return attribute.as_tensor()
+        tensor: ir.TensorProtocol = attribute.value  # `as_tensor` looks at every member of it
+        return tensor
     dtype = _CONSTANT_FORMS.get(attribute.type)
     return None if dtype is None else ir.tensor(np.asarray(attribute.value, dtype=dtype))

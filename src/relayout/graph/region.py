@@ -43,12 +43,15 @@ def regions_of(model: ir.Model) -> Iterator[Region]:
 def subgraphs_of(node: ir.Node) -> Iterator[ir.Graph]:
     """The bodies a node carries in its attributes."""
     for attribute in node.attributes.values():
-        if attribute.is_ref():
+        if attribute.type not in _BODIES or attribute.is_ref():
             continue
-        if attribute.type == ir.AttributeType.GRAPH:
+        if attribute.type is ir.AttributeType.GRAPH:
             yield attribute.as_graph()
-        elif attribute.type == ir.AttributeType.GRAPHS:
+        else:
             yield from attribute.as_graphs()
+
+
+_BODIES = frozenset((ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS))
 
 
 def bodies_of(node: ir.Node) -> list[ir.Graph]:

@@ -41,7 +41,7 @@ class Objective(Enum):
         return "bytes" if self is Objective.BYTES else "Transposes"
 
 
-def objective_of(name: str) -> Objective:
+def objective_of(name: str | Objective) -> Objective:
     """The objective of a name."""
     try:
         return Objective(name)

@@ -8,11 +8,11 @@ from relayout.assign.claim import faults
 from relayout.assign.formulate import Terms, formulate
 from relayout.assign.part import parts_of
 from relayout.graph.io.sources import ModelSource
-from relayout.optimizer.opening import opened
 from relayout.optimizer.pipeline import (
     learn_shapes,
     prepared,
 )
+from relayout.optimizer.prepare import opened
 
 
 def check_certificate(document: Any, model: ModelSource | None = None) -> list[str]:

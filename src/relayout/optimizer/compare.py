@@ -2,43 +2,46 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from relayout.assign.assignment import Assignment
 from relayout.assign.formulate import Terms
 from relayout.assign.layouts import ChooseLayouts, Decision
 from relayout.assign.problem import LayoutProblem, copies
 from relayout.assign.strategies.naive import isolating_copies
 from relayout.assign.strategies.regions import count_regions
-from relayout.assign.strategies.registry import ISOLATING, STRATEGIES, Strategy, strategy_of
+from relayout.assign.strategies.registry import (
+    DEFAULT_SECONDS,
+    STRATEGIES,
+    Budget,
+    Solver,
+    Strategy,
+)
 from relayout.graph.collector import paused_collector
-from relayout.graph.invariants import Interface
 from relayout.graph.io.model import LoadedModel
 from relayout.graph.io.save import staged
 from relayout.graph.io.sources import ModelSource
-from relayout.ops.measure import measure, objective_of
+from relayout.ops.measure import Objective, measure, objective_of
 from relayout.optimizer.delivery import check_names, compared
 from relayout.optimizer.describe import figures
-from relayout.optimizer.opening import Opener, opened
-from relayout.optimizer.pipeline import Checking, layouts, learn_shapes
+from relayout.optimizer.pipeline import Checking, chosen
+from relayout.optimizer.prepare import Prepared, opened, prepare
 from relayout.report.comparison import ComparisonRecord, StrategyRecord
 from relayout.report.records import Figures
-from relayout.targets.target import allows_einsum, target_of
+from relayout.targets.target import ONNX, Target, target_of
 from relayout.verify.verdict import NumericOptions, NumericVerdict
 
 
 def compare_strategies(
     source: ModelSource,
     *,
-    target: str = "onnx",
+    target: str | Target = ONNX,
     keep: Sequence[str] = (),
     einsum: bool | None = None,
-    minimize: str = "bytes",
-    budget: float = 10.0,
+    minimize: str | Objective = Objective.BYTES,
+    budget: float = DEFAULT_SECONDS,
     fix_defaults: bool = False,
     verify: bool = True,
     inputs: NumericOptions | None = None,
@@ -47,31 +50,30 @@ def compare_strategies(
     """What each strategy makes of a model, even where that is worse than the model as given."""
     inputs = replace(inputs or NumericOptions(), fix_defaults=fix_defaults)
     objective = objective_of(minimize)
-    runtime = target_of(target, keep, einsum=allows_einsum(einsum, target, objective))
+    runtime = target_of(target, keep, einsum=einsum, objective=objective)
     terms = Terms(objective, runtime, inputs.dims)
     stage("reading")
-    opener = Opener(source, fix_defaults=fix_defaults)
     given = opened(source, fix_defaults=fix_defaults)
-    learn_shapes(given.ir)
-    terms.target.check_gate(given.ir)
     check_names(given, inputs)
-    before = figures(measure(given.ir, terms.dims))
+    with paused_collector():
+        prepared = prepare(given, runtime, inputs.dims)
     records, bound = [], 0
     for name in STRATEGIES:
         stage(name)
-        watch = _Stopwatch(strategy_of(name, budget))
-        loaded, decisions = _laid_out(opener, terms, watch)
-        verdict = _verdict(loaded, inputs) if verify else None
+        strategy = STRATEGIES[name]
+        watch = Budget(budget)
+        loaded, decisions = _laid_out(prepared, terms, watch.within(strategy))
+        verdict = _verdict(given, loaded, inputs) if verify else None
         left = figures(measure(loaded.ir, terms.dims))
-        records.append(_record(name, decisions, left, watch.seconds, verdict))
+        records.append(_record(strategy, decisions, left, watch.spent, verdict))
         # Only the exact strategy proves more than that nothing costs less than nothing.
         bound = max(bound, sum(decision.assignment.bound for decision in decisions))
     path = "" if given.path is None else str(given.path)
-    return ComparisonRecord(path, target, before, tuple(records), bound)
+    return ComparisonRecord(path, runtime.name, figures(prepared.before), tuple(records), bound)
 
 
 def _record(
-    name: str,
+    strategy: Strategy,
     decisions: Sequence[Decision],
     left: Figures,
     seconds: float,
@@ -79,8 +81,8 @@ def _record(
 ) -> StrategyRecord:
     problems = [(d.formulation.problem, d.assignment.choice) for d in decisions]
     return StrategyRecord(
-        name,
-        inserted=sum(_inserted(name, problem, choice) for problem, choice in problems),
+        strategy.name,
+        inserted=sum(_inserted(strategy, problem, choice) for problem, choice in problems),
         regions=sum(count_regions(problem, choice) for problem, choice in problems),
         left=left,
         cost=sum(decision.assignment.cost for decision in decisions),
@@ -91,39 +93,24 @@ def _record(
     )
 
 
-def _inserted(name: str, problem: LayoutProblem, choice: Sequence[int]) -> int:
-    if name in ISOLATING:
+def _inserted(strategy: Strategy, problem: LayoutProblem, choice: Sequence[int]) -> int:
+    if strategy.isolates:
         return isolating_copies(problem, choice)
     return len(copies(problem, choice))
 
 
-@dataclass(slots=True)
-class _Stopwatch:
-    """A strategy that knows how long it took."""
-
-    strategy: Strategy
-    seconds: float = 0.0
-
-    def __call__(self, problem: LayoutProblem) -> Assignment:
-        since = time.perf_counter()
-        assignment = self.strategy(problem)
-        self.seconds += time.perf_counter() - since
-        return assignment
-
-
 def _laid_out(
-    opener: Opener, terms: Terms, strategy: Strategy
+    prepared: Prepared, terms: Terms, solver: Solver
 ) -> tuple[LoadedModel, list[Decision]]:
-    loaded = opener()
-    learn_shapes(loaded.ir)
-    choose = ChooseLayouts(terms, strategy, writes_worse=True)
+    loaded = prepared.simplified.clone()
+    choose = ChooseLayouts(terms, solver, writes_worse=True)
     with paused_collector():
-        layouts(terms.target, choose).run(loaded.ir, [Checking(Interface.of(loaded.ir))])
+        chosen(terms.target, choose).run(loaded.ir, [Checking(prepared.interface)])
     return loaded, choose.decisions
 
 
-def _verdict(loaded: LoadedModel, inputs: NumericOptions) -> NumericVerdict:
+def _verdict(given: LoadedModel, loaded: LoadedModel, inputs: NumericOptions) -> NumericVerdict:
     with TemporaryDirectory(prefix="relayout-") as folder:
         place = Path(folder) / "after.onnx"
         with staged(loaded, place, changed=True) as file:
-            return compared(loaded, file, inputs, Path(folder))
+            return compared(given, file, inputs, Path(folder))

@@ -15,7 +15,10 @@ from relayout.verify.isolated import compare_isolated
 from relayout.verify.verdict import NumericOptions, NumericVerdict
 
 Stage: TypeAlias = Callable[[str], None]
-"""Is told what is being done now."""
+"""Hears what is being done now."""
+
+Comparing: TypeAlias = Callable[[Path, Path, NumericOptions], NumericVerdict]
+"""The verdict on a file, against the one it was made of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,7 @@ def deliver(
     stage: Stage,
     *,
     changed: bool,
+    comparing: Comparing = compare_isolated,
 ) -> Delivery:
     """Write a model beside its place, compare, and put it in its place if it is right.
 
@@ -68,7 +72,7 @@ def deliver(
         with staged(made, place, changed=changed) as file:
             if changed and inputs is not None:
                 stage("comparing numbers")
-                delivery = Delivery(compared(given, file, inputs, Path(folder)))
+                delivery = Delivery(compared(given, file, inputs, Path(folder), comparing))
             if output is not None and not delivery.refused:
                 file.commit()
                 delivery = Delivery(delivery.verdict, output)
@@ -76,12 +80,16 @@ def deliver(
 
 
 def compared(
-    given: LoadedModel, file: Staged, inputs: NumericOptions, folder: Path
+    given: LoadedModel,
+    file: Staged,
+    inputs: NumericOptions,
+    folder: Path,
+    comparing: Comparing = compare_isolated,
 ) -> NumericVerdict:
     """The verdict on a staged model, against the file or the message that was given."""
     if given.path is not None:
-        return compare_isolated(given.path, file.path, inputs)
+        return comparing(given.path, file.path, inputs)
     place = folder / "before.onnx"
     with staged(given, place, changed=False) as original:
         original.commit()
-    return compare_isolated(place, file.path, inputs)
+    return comparing(place, file.path, inputs)

@@ -26,12 +26,13 @@ from relayout.graph.io.model import LoadedModel
 from relayout.graph.io.sources import BINARY, ModelSource, encoded
 from relayout.graph.region import regions_of
 from relayout.ops.measure import runs_of
-from relayout.optimizer.delivery import Delivery, Stage, check_names, deliver
+from relayout.optimizer.delivery import Comparing, Delivery, Stage, check_names, deliver
 from relayout.optimizer.describe import assumed_for
 from relayout.optimizer.pipeline import learn_shapes
 from relayout.optimizer.result import NOT_VERIFIED, SAME_FILE
 from relayout.report.fusion import FusionRecord, Kernels, NodeRecord
 from relayout.report.records import Assumed
+from relayout.verify.isolated import compare_isolated
 from relayout.verify.verdict import NumericOptions, NumericVerdict
 
 FAITHFUL: Mode = "tvm"
@@ -130,6 +131,7 @@ def fuse(
     verify: bool = True,
     inputs: NumericOptions | None = None,
     stage: Stage = lambda _: None,
+    comparing: Comparing = compare_isolated,
 ) -> FuseResult:
     """Group the operators of a model into kernels, compare the numbers, write it to `output`.
 
@@ -155,7 +157,7 @@ def fuse(
     changed = _differ(loaded.source, message)
     place = None if output is None else Path(output)
     told = inputs if verify else None
-    delivery = deliver(loaded, made, place, told, stage, changed=changed)
+    delivery = deliver(loaded, made, place, told, stage, changed=changed, comparing=comparing)
     return FuseResult(loaded, made, grouping, changed, delivery)
 
 

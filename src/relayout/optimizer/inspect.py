@@ -14,11 +14,11 @@ from relayout.optimizer.describe import (
     layouts_record,
     model_record,
 )
-from relayout.optimizer.opening import opened
 from relayout.optimizer.pipeline import (
     SpeltOut,
     local_rules,
 )
+from relayout.optimizer.prepare import opened
 from relayout.report.layouts import LayoutsRecord
 from relayout.report.records import ModelRecord
 from relayout.targets.target import ONNX

@@ -2,49 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 
-from relayout.assign.apply import STATE_AS_EINSUM
 from relayout.assign.formulate import Terms
 from relayout.assign.layouts import ChooseLayouts
-from relayout.assign.strategies.registry import EXACT, Strategy, strategy_of
+from relayout.assign.strategies.registry import (
+    DEFAULT_SECONDS,
+    EXACT,
+    Budget,
+    Strategy,
+    strategy_of,
+)
 from relayout.graph.collector import paused_collector
-from relayout.graph.invariants import Interface
 from relayout.graph.io.interface import free_interface
 from relayout.graph.io.load import load
 from relayout.graph.io.model import LoadedModel
 from relayout.graph.io.sources import ModelSource
-from relayout.ops.measure import Measure, measure, objective_of
-from relayout.optimizer.delivery import Stage, check_names, deliver
-from relayout.optimizer.opening import Opener
-from relayout.optimizer.pipeline import (
-    Checking,
-    SpeltOut,
-    Timing,
-    layouts,
-    learn_shapes,
-)
+from relayout.ops.measure import Measure, Objective, measure, objective_of
+from relayout.optimizer.attempts import KEPT, NOTHING_BETTER, ROUNDING_SHOWS, Search, Trial
+from relayout.optimizer.delivery import Comparing, Stage, check_names, deliver
+from relayout.optimizer.prepare import Prepared, as_asked, fixed, prepare
 from relayout.optimizer.result import Result
-from relayout.targets.kernels import check_kernels
-from relayout.targets.target import allows_einsum, target_of
+from relayout.report.records import AttemptRecord
+from relayout.targets.target import ONNX, Target, target_of
+from relayout.verify.isolated import compare_isolated
 from relayout.verify.verdict import NumericOptions
 
-ROUGH = "what rounds otherwise was left out, since quantisers made steps of it"
+ROUGH = "what changes rounding was left out, since quantisers made steps of it"
 
 
 def optimize(
     source: ModelSource,
     output: str | PathLike[str] | None = None,
     *,
-    target: str = "onnx",
+    target: str | Target = ONNX,
     keep: Sequence[str] = (),
     einsum: bool | None = None,
-    strategy: str = EXACT,
-    minimize: str = "bytes",
-    budget: float = 10.0,
+    strategy: str | Strategy = EXACT,
+    minimize: str | Objective = Objective.BYTES,
+    budget: float = DEFAULT_SECONDS,
     free_inputs: bool = False,
     free_outputs: bool = False,
     opset: int | None = None,
@@ -52,158 +51,137 @@ def optimize(
     verify: bool = True,
     inputs: NumericOptions | None = None,
     stage: Stage = lambda _: None,
+    comparing: Comparing = compare_isolated,
 ) -> Result:
     """Choose the order of every tensor, compare the numbers, write the result to `output`.
 
-    `keep` selects nodes that stay as they are: by name, `op:LRN`, `rank:3` or `device:cpu`.
-    `einsum` lets a product of matrices be stated as Einsum, which reads its factors in any order;
-    left open it does so where Transposes are counted and only standard operators may be used.
-    `strategy` is the name of a way to choose; only "exact" proves that its choice costs least.
-    `minimize` is "bytes" (fewest bytes moved by Transposes) or "count" (fewest Transposes); after
-    `budget` seconds of choosing the best found is taken. `free_inputs` and `free_outputs` let the
-    orders of the model's own inputs and outputs change; the notices say how. `opset` brings the
-    model to a newer opset first: from 23 on Attention is an operator. `fix_defaults` makes
-    constants of inputs that have a default, which then are inputs no more.
+    `target`, `strategy` and `minimize` are names or values. `keep` selects nodes that stay as they
+    are: by name, `op:LRN`, `rank:3` or `device:cpu`. `einsum` lets a product of matrices be stated
+    as Einsum, which reads its factors in any order; left open it does so where Transposes are
+    counted and only standard operators may be used. Only the strategy "exact" proves that its
+    choice costs least. `minimize` is "bytes" (fewest bytes moved by Transposes) or "count" (fewest
+    Transposes); after `budget` seconds of choosing, all attempts together, the best found is taken.
+    `free_inputs` and `free_outputs` let the orders of the model's own inputs and outputs change;
+    the change is reported in the notices. `opset` brings the model to a newer opset first: from 23
+    on Attention is an operator. `fix_defaults` makes constants of inputs that have a default, which
+    removes them from the inputs.
 
     Nothing is written if the numbers differ or cannot be compared. A model in which nothing could
     be improved is written as it came, byte for byte.
     """
     inputs = replace(inputs or NumericOptions(), fix_defaults=fix_defaults)
     objective = objective_of(minimize)
-    runtime = target_of(target, keep, einsum=allows_einsum(einsum, target, objective))
+    runtime = target_of(target, keep, einsum=einsum, objective=objective)
     terms = Terms(objective, runtime, inputs.dims, free_inputs, free_outputs)
     stage("reading")
     given = load(source)
-    opener = Opener(source, opset, fix_defaults, given)
     check_names(given, inputs)
-    path = None if output is None else Path(output)
-
-    def attempt(terms: Terms) -> Result:
-        stage("optimising")
-        with paused_collector():
-            result = _best(opener, terms, strategy_of(strategy, budget))
-        result = replace(result, fixed_defaults=fix_defaults)
-        if not result.changed:
-            result = _as_given(result, given, opener)
-        return _handed_over(result, path, inputs if verify else None, stage)
-
-    result = attempt(terms)
+    road = _Road(given, None if output is None else Path(output), inputs, stage, comparing)
+    if not verify:
+        road = replace(road, inputs=None)
+    asked = as_asked(given, opset, fix_defaults=fix_defaults)
+    if asked.frozen is not None:
+        return road.copied(terms, asked.frozen)
+    stage("optimising")
+    with paused_collector():
+        prepared = prepare(asked, runtime, inputs.dims)
+    search = Search(prepared, strategy_of(strategy), Budget(budget))
+    result = road.travelled(search, terms, fix_defaults=fix_defaults)
     for careful in terms.with_care:
         if result.shows_rounding:
-            result = attempt(careful)
+            search.trials[-1].verdict = ROUNDING_SHOWS
+            result = road.travelled(search, careful, fix_defaults=fix_defaults)
             result.loaded.notices.append(ROUGH)
-    return result
+    return replace(result, attempts=tuple(map(_attempt_record, search.trials)))
 
 
-def _as_given(result: Result, given: LoadedModel, opener: Opener) -> Result:
-    """The model as it came, after passes in vain; with its defaults fixed where that was asked."""
-    kept = opener.fixed(given)
-    kept.notices[:] = result.loaded.notices
-    return replace(result, loaded=kept, changed=kept is not given, outcomes=())
+@dataclass(frozen=True, slots=True)
+class _Road:
+    """From what was tried to a file in its place."""
 
+    given: LoadedModel
+    output: Path | None
+    inputs: NumericOptions | None
+    """Which numbers are compared; None where none are to be."""
+    stage: Stage
+    comparing: Comparing
 
-def _best(opened: Callable[[], LoadedModel], terms: Terms, strategy: Strategy) -> Result:
-    """The best result with neither more Transposes nor more bytes moved than the model has.
-
-    Two copies of small tensors may move less than one of a large tensor, or the other way round,
-    and an Einsum may copy more than the Transposes it saves. Where that would give the user more
-    of one figure, products stay products, and then the other objective decides.
-    """
-    result = _better_by_factors(opened, terms, strategy)
-    if not result.trades:
-        return result
-    noun, after = terms.objective.noun, result.after
-    for others, instead in _fallbacks(result):
-        fallback = _better_by_factors(opened, others, strategy)
-        fallback.loaded.notices.append(
-            f"the fewest {noun} would take {after.transposes} Transposes and {after.bytes_moved} "
-            f"bytes, of one of them more than given; so {instead}"
-        )
-        if not fallback.trades:
-            return fallback
-    return replace(fallback, changed=False, after=fallback.before)
-
-
-def _fallbacks(result: Result) -> Iterator[tuple[Terms, str]]:
-    """The terms to choose by instead of those of a result, and what that means."""
-    terms = result.choose.terms
-    if result.applied[STATE_AS_EINSUM]:
-        products = replace(terms, target=replace(terms.target, einsum=False))
-        yield products, "no product was stated as Einsum"
-    other = replace(terms, objective=terms.objective.other)
-    yield other, f"the fewest {other.objective.noun} were chosen"
-
-
-def _better_by_factors(
-    opened: Callable[[], LoadedModel], terms: Terms, strategy: Strategy
-) -> Result:
-    """The better of two: with the axes as they are, and with operators on their factors."""
-    result = _improved(opened(), ChooseLayouts(terms, strategy))
-    if not result.after.transposes:
-        return result
-    other = _improved(opened(), ChooseLayouts(terms, strategy), by_factors=True)
-    if not other.choose.decisions or other.trades or other.lacking[1] > result.lacking[1]:
-        return result
-    return other if other.after.better_than(result.after, terms.objective) else result
-
-
-def _improved(loaded: LoadedModel, choose: ChooseLayouts, *, by_factors: bool = False) -> Result:
-    """The model after all passes, not yet verified or written."""
-    pipeline = layouts(choose.terms.target, choose, by_factors=by_factors)
-    if loaded.frozen is not None:
-        loaded.notices.append(f"copied as it is: {loaded.frozen}")
+    def copied(self, terms: Terms, reason: str) -> Result:
+        """A model that may not be changed."""
+        kept = self.given.clone()
+        kept.notices.append(f"copied as it is: {reason}")
         nothing = Measure(0, 0, 0)
-        return Result(loaded, choose, nothing, nothing, (), False, {})
-    check_kernels(loaded.ir)
-    choose.terms.target.check_gate(loaded.ir)
-    learn_shapes(loaded.ir)
-    before = measure(loaded.ir, choose.terms.dims)
-    lacking = choose.terms.target.lacking(loaded.ir)
-    timing, watching = Timing(), SpeltOut(choose.terms.target)
-    outcomes = pipeline.run(loaded.ir, [Checking(Interface.of(loaded.ir)), timing, watching])
-    after = measure(loaded.ir, choose.terms.dims)
-    still = choose.terms.target.lacking(loaded.ir)
-    is_better = after.better_than(before, choose.terms.objective)
-    changed = still < lacking or (still == lacking and is_better)
+        result = Result(kept, ChooseLayouts(terms), nothing, nothing, (), False, {})
+        return self._delivered(result, self.output, None)
+
+    def travelled(self, search: Search, terms: Terms, *, fix_defaults: bool) -> Result:
+        """The best of some attempts, verified and written."""
+        self.stage("optimising")
+        with paused_collector():
+            trial = search.best(terms)
+        if trial.improves:
+            result = _result(trial, search.prepared, trial.loaded)
+        else:
+            kept = (fixed(self.given) if fix_defaults else self.given).clone()
+            kept.notices[:] = trial.loaded.notices
+            result = _result(trial, search.prepared, kept)
+            is_fixed = kept.source is not self.given.source
+            informed = None if is_fixed else search.prepared.informed
+            result = replace(result, changed=is_fixed, informed=informed, outcomes=())
+        return self._handed_over(replace(result, fixed_defaults=fix_defaults))
+
+    def _handed_over(self, result: Result) -> Result:
+        """Deliver a model; one whose interface may change is verified before that happens."""
+        if not result.choose.terms.frees:
+            return self._delivered(result, self.output, self.inputs)
+        if self.inputs is not None:
+            result = self._delivered(result, None, self.inputs)
+        return self._delivered(_freed(result), self.output, None) if result.accepted else result
+
+    def _delivered(
+        self, result: Result, output: Path | None, inputs: NumericOptions | None
+    ) -> Result:
+        """Compare the model with the given one, and write it if it is right."""
+        delivery = deliver(
+            self.given,
+            result.loaded,
+            output,
+            inputs,
+            self.stage,
+            changed=result.changed,
+            comparing=self.comparing,
+        )
+        return replace(
+            result,
+            verdict=delivery.verdict or result.verdict,
+            output=delivery.output or result.output,
+        )
+
+
+def _result(trial: Trial, prepared: Prepared, loaded: LoadedModel) -> Result:
     return Result(
-        *(loaded, choose, before, after if changed else before, tuple(outcomes), changed),
-        timing.seconds,
-        lacking=(lacking, still if changed else lacking),
-        by_factors=by_factors,
-        spelt_out=watching.reasons,
+        *(loaded, trial.choose, trial.before, trial.after, trial.outcomes, trial.improves),
+        trial.passes,
+        lacking=(trial.lacking[0], trial.still_lacking),
+        by_factors=trial.attempt.by_factors,
+        spelt_out=prepared.spelt_out,
     )
-
-
-def _handed_over(
-    result: Result, output: Path | None, inputs: NumericOptions | None, stage: Stage
-) -> Result:
-    """Deliver a model; one whose interface may change is verified before that happens."""
-    if not result.choose.terms.frees:
-        return _delivered(result, output, inputs, stage)
-    if inputs is not None:
-        result = _delivered(result, None, inputs, stage)
-    return _delivered(_freed(result), output, None, stage) if result.accepted else result
 
 
 def _freed(result: Result) -> Result:
     """The model with the Transposes at its border taken into its interface."""
     terms = result.choose.terms
-    if result.loaded.frozen is not None:
-        return result
     changes = free_interface(result.loaded, inputs=terms.free_inputs, outputs=terms.free_outputs)
     result.loaded.notices.extend(changes)
     if not changes:
         return result
-    return replace(result, after=measure(result.loaded.ir, terms.dims), changed=True)
+    after = measure(result.loaded.ir, terms.dims)
+    return replace(result, after=after, changed=True, informed=None)
 
 
-def _delivered(
-    result: Result, output: Path | None, inputs: NumericOptions | None, stage: Stage
-) -> Result:
-    """Compare the model with the given one, and write it if it is right."""
-    delivery = deliver(result.loaded, result.loaded, output, inputs, stage, changed=result.changed)
-    return replace(
-        result,
-        verdict=delivery.verdict or result.verdict,
-        output=delivery.output or result.output,
+def _attempt_record(trial: Trial) -> AttemptRecord:
+    measured = trial.measured
+    return AttemptRecord(
+        *(trial.attempt.words, measured.transposes, measured.bytes_moved, trial.seconds),
+        trial.verdict if trial.improves or trial.verdict != KEPT else NOTHING_BETTER,
     )

@@ -114,15 +114,17 @@ def local_rules(target: Target) -> Pipeline:
     return Pipeline((store, *_with_shapes(_rules(simplifying)).steps, *_attentions(target)))
 
 
-def learn_shapes(model: ir.Model) -> None:
+def learn_shapes(model: ir.Model) -> ir.Model:
     """Let a model as given know what its shapes turn out to be once their arithmetic is folded.
 
-    Otherwise what it moves would be counted with less knowledge than what is left.
+    Otherwise what it moves would be counted with less knowledge than what is left. The folded
+    model is the result, or a clone where there was nothing to learn.
     """
+    folded = model.clone()
     if has_vague_moves(model):
-        folded = model.clone()
         _with_shapes((Pass("fold shapes", _fold_shapes),)).run(folded)
         adopt_shapes(model, folded)
+    return folded
 
 
 def _fold_shapes(model: ir.Model) -> Counter[str]:
@@ -137,7 +139,15 @@ def graph_rules(target: Target) -> Pipeline:
 def layouts(
     target: Target, choose: Callable[[ir.Model], Counter[str]], *, by_factors: bool = False
 ) -> Pipeline:
-    """The local rules, then a choice of layouts for the whole model, then the local rules again.
+    """The local rules, then a choice of layouts for the whole model, then the local rules again."""
+    rest = chosen(target, choose, by_factors=by_factors)
+    return Pipeline((*local_rules(target).steps, *rest.steps))
+
+
+def chosen(
+    target: Target, choose: Callable[[ir.Model], Counter[str]], *, by_factors: bool = False
+) -> Pipeline:
+    """What follows the local rules: a choice of layouts, and the local rules again.
 
     `by_factors`: on a model whose operators work on the factors of merged axes, where they can.
     """
@@ -147,10 +157,9 @@ def layouts(
         *_local_rules(target),
         *_last_rules(target),
     )
-    steps = local_rules(target).steps
     if not by_factors:
-        return Pipeline((*steps, *choice))
-    return Pipeline((*steps, Followed(_split_axes(), (_simplify(simplifying), *choice))))
+        return Pipeline(choice)
+    return Pipeline((Followed(_split_axes(), (_simplify(simplifying), *choice)),))
 
 
 def prepared(target: Target, *, by_factors: bool) -> Pipeline:

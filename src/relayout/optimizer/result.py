@@ -15,7 +15,7 @@ from relayout.assign.layouts import ChooseLayouts
 from relayout.errors import RelayoutError
 from relayout.graph.io.model import LoadedModel
 from relayout.graph.io.save import to_proto
-from relayout.ops.measure import Measure, measure
+from relayout.ops.measure import Measure
 from relayout.optimizer.describe import (
     assumed,
     figures,
@@ -23,17 +23,15 @@ from relayout.optimizer.describe import (
     run_notes,
     transpose_records,
 )
-from relayout.optimizer.pipeline import (
-    Outcome,
-)
-from relayout.report.records import RunRecord, TransposeRecord
+from relayout.optimizer.pipeline import Outcome
+from relayout.report.records import AttemptRecord, RunRecord, TransposeRecord
 from relayout.verify.verdict import NumericVerdict
 
 NOT_VERIFIED = "not verified, as asked"
 SAME_FILE = "the same model"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Result:
     """What an optimisation did, and the model it made."""
 
@@ -56,16 +54,10 @@ class Result:
     """Whether inputs with defaults were to be made constants."""
     spelt_out: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Why attentions are not raised to operators, with the names of their Softmaxes."""
-
-    @property
-    def trades(self) -> bool:
-        """Whether one figure grew, on a target that gained nothing else by it."""
-        grew = (
-            self.after.transposes > self.before.transposes
-            or self.after.bytes_moved > self.before.bytes_moved
-        )
-        # Transposes at a free border are taken into the interface.
-        return grew and self.lacking[1] == self.lacking[0] and not self.choose.terms.frees
+    attempts: tuple[AttemptRecord, ...] = ()
+    """What was tried, in that order."""
+    informed: LoadedModel | None = None
+    """The model as given with shapes learned, where it is the result."""
 
     @property
     def applied(self) -> Counter[str]:
@@ -111,38 +103,37 @@ class Result:
             return f"cannot be verified, {self.verdict.reason}; --no-verify writes it all the same"
         return self.verdict.summary()
 
-    def _left(self) -> tuple[TransposeRecord, ...]:
-        """The Transposes that stay; none where passes in vain left another model than the given."""
-        dims = self.choose.terms.dims
-        if self.loaded.frozen is not None:
-            return ()
-        if not self.changed and measure(self.loaded.ir, dims) != self.before:
-            return ()
-        return transpose_records(self.loaded.ir, dims, target=self.choose.terms.target)
-
     def record(self) -> RunRecord:
-        """What there is to tell."""
-        left = self._left()
+        """What there is to report."""
+        target, dims = self.choose.terms.target, self.choose.terms.dims
+        shown = self.informed or self.loaded
         applied = self.applied if self.changed else Counter[str]()
-        spelt_out = self.spelt_out if self.after.transposes else {}
-        notes = run_notes(self.loaded.ir, bool(left), applied, spelt_out)
-        if self.loaded.frozen is None:
-            notes += held_note(self.loaded.ir, self.choose.terms.target)
-        dims = self.choose.terms.dims
+        left: tuple[TransposeRecord, ...] = ()
+        notes: tuple[str, ...] = ()
+        if shown.frozen is None:
+            left = transpose_records(shown.ir, dims, target=target)
+            spelt_out = self.spelt_out if self.after.transposes else {}
+            notes = run_notes(shown.ir, bool(left), applied, spelt_out)
+            notes += held_note(shown.ir, target)
         return RunRecord(
             source="" if self.loaded.path is None else str(self.loaded.path),
             output=None if self.output is None else str(self.output),
-            target=self.choose.terms.target.name,
+            target=target.name,
             before=figures(self.before),
             after=figures(self.after),
             changed=self.changed,
             applied=dict(applied),
             left=left,
-            assumed=assumed(self.loaded, dims),
+            assumed=assumed(shown, dims),
             notices=(*self.loaded.notices, *self.choose.notes, *notes),
             verdict=self._verdict_text(),
             verified=not self.changed or (self.verdict is not None and self.verdict.equal),
             optimal=self.choose.optimal,
             seconds=dict(self.seconds),
             lacking=self.lacking,
+            attempts=self.attempts,
         )
+
+    def __repr__(self) -> str:
+        before, after = self.before.transposes, self.after.transposes
+        return f"<Result {before} -> {after} Transposes; {self._verdict_text()}>"

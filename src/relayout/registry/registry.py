@@ -31,6 +31,9 @@ class Registry(Generic[Entry]):
         yield from self._values
         yield from (name for name in self._installed if name not in self._values)
 
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
     def __contains__(self, name: object) -> bool:
         return name in self._values or name in self._installed
 

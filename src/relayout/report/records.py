@@ -68,6 +68,18 @@ class ModelRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class AttemptRecord:
+    """One way in which a model was tried."""
+
+    attempt: str
+    transposes: int
+    bytes_moved: int
+    seconds: float
+    verdict: str
+    """Why it was kept or dropped."""
+
+
+@dataclass(frozen=True, slots=True)
 class RunRecord:
     """What `optimize` tells."""
 
@@ -88,6 +100,7 @@ class RunRecord:
     seconds: dict[str, float]
     lacking: tuple[int, int] = (0, 0)
     """Nodes in an order that the target has no kernel for, before and after."""
+    attempts: tuple[AttemptRecord, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

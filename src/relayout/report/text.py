@@ -12,6 +12,7 @@ from rich.table import Table
 from relayout.report.explanation import AVOIDABLE, Demand, Demands, Explanation
 from relayout.report.records import (
     Assumed,
+    AttemptRecord,
     Figures,
     ModelRecord,
     PortRecord,
@@ -72,8 +73,16 @@ def run_text(record: RunRecord, *, every: bool = False) -> Iterator[RenderableTy
         yield applied_table(record.applied)
     if record.left:
         yield transpose_table(record.left, "why it stays", every=every)
+    if every:
+        yield from map(attempt_line, record.attempts)
     yield from notes(record.notices, record.assumed)
     yield escape(verdict_line(record))
+
+
+def attempt_line(record: AttemptRecord) -> str:
+    """What was tried, what came of it, and why it was kept or dropped."""
+    count, moved = plural(record.transposes, "Transpose"), bytes_text(record.bytes_moved)
+    return f"attempt: {record.attempt}: {count}, {moved}, {record.seconds:.2f} s; {record.verdict}"
 
 
 def verdict_line(record: RunRecord) -> str:

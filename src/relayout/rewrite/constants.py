@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import onnx
@@ -144,20 +145,26 @@ def _evaluated(node: ir.Node, editor: Editor) -> Array | None:
     if node.op_type in ROUNDS_SIGNED and any((array < 0).any() for array in feeds.values()):
         return None
     try:
-        results = ReferenceEvaluator(_alone(node, editor)).run(None, feeds, attributes={})
+        results = _evaluator(_alone(node, editor.region.version)).run(None, feeds, attributes={})
     except (ValueError, IndexError, ZeroDivisionError, NotImplementedError):
         # The operands do not fit together: what the runtime says to that is not ours to change.
         return None
     return np.asarray(next(iter(results)))
 
 
-def _alone(node: ir.Node, editor: Editor) -> onnx.FunctionProto:
-    """The node as a function of its operands."""
-    proto = ir.to_proto(node)
+@lru_cache(maxsize=1024)
+def _evaluator(function: bytes) -> ReferenceEvaluator:
+    """What evaluates a node; the arithmetic of shapes has few forms, so most are met again."""
+    return ReferenceEvaluator(onnx.FunctionProto.FromString(function))
+
+
+def _alone(node: ir.Node, version: int) -> bytes:
+    """The node as a function of its operands, without names."""
     names = ["" if value is None else f"x{index}" for index, value in enumerate(node.inputs)]
-    proto.input[:] = names
-    proto.output[:] = ["y"]
-    opset = onnx.helper.make_opsetid("", editor.region.version)
-    return onnx.helper.make_function(
-        "relayout", "folded", [name for name in names if name], ["y"], [proto], [opset]
-    )
+    alone = onnx.NodeProto(op_type=node.op_type, domain=node.domain, input=names, output=["y"])
+    attributes = map(ir.serde.serialize_attribute, node.attributes.values())
+    alone.attribute.extend(attributes)
+    opset = onnx.helper.make_opsetid("", version)
+    given = [name for name in names if name]
+    function = onnx.helper.make_function("relayout", "folded", given, ["y"], [alone], [opset])
+    return bytes(function.SerializeToString(deterministic=True))

@@ -120,8 +120,8 @@ def _light_graph(graph: ir.Graph) -> onnx.GraphProto:
     ]
     return onnx.GraphProto(
         name=graph.name or "graph",
-        node=[ir.to_proto(node) for node in graph],
-        input=[ir.to_proto(value) for value in values[: len(graph.inputs)]],
+        node=[ir.serde.serialize_node(node) for node in graph],
+        input=[ir.serde.serialize_value(value) for value in values[: len(graph.inputs)]],
         output=[onnx.ValueInfoProto(name=value.name) for value in graph.outputs],
         initializer=constants,
     )
@@ -129,6 +129,6 @@ def _light_graph(graph: ir.Graph) -> onnx.GraphProto:
 
 def _light_tensor(tensor: ir.TensorProtocol) -> onnx.TensorProto:
     if tensor.nbytes <= LARGEST_KEPT:
-        return ir.to_proto(tensor)
+        return ir.serde.serialize_tensor(tensor)
     dims = [int(length) for length in tensor.shape.numpy()]
     return onnx.TensorProto(name=tensor.name or "", data_type=tensor.dtype.value, dims=dims)

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 
 import onnx_ir as ir
 
-from relayout.errors import RelayoutError
 from relayout.graph.read import NodeView
 from relayout.graph.region import KERNEL_DOMAIN, regions_of
 from relayout.ops.einsum import product_as_einsum
 from relayout.ops.measure import Objective
 from relayout.ops.registry import key_of, rule_of
 from relayout.ops.rule import OpRule, barrier
+from relayout.registry.registry import Registry
 from relayout.targets import nhwc, ort, ort_quantised
 from relayout.targets.channels_last import HWIO, HWOI, KERNELS, OHWI, Kernel
 from relayout.targets.gate import Gate
@@ -32,6 +32,8 @@ class Target:
     """Whether it has `com.microsoft.MultiHeadAttention`."""
     einsum: bool = False
     """Whether a product may be stated as Einsum where no product of matrices says it."""
+    count_above_speed: bool = False
+    """Whether, where Transposes are counted, products may become Einsums and bytes floats."""
     rules: Mapping[tuple[str, str], OpRule] = field(default_factory=dict)
     """By domain and operator, the rules that differ from those of standard ONNX."""
     weights: str | None = None
@@ -83,8 +85,8 @@ def _views(model: ir.Model) -> Iterator[NodeView]:
     return (region.view(node) for region in regions_of(model) for node in region.graph)
 
 
-ONNX = Target("onnx", rules=nhwc.WAY_BACK)
-"""Any runtime: standard operators only."""
+ONNX = Target("onnx", count_above_speed=True, rules=nhwc.WAY_BACK)
+"""Standard operators only."""
 
 ORT = Target(
     "ort",
@@ -100,20 +102,28 @@ NHWC = Target("nhwc", rules=nhwc.rules(), weights=HWIO)
 NHWC_HWOI = Target("nhwc-hwoi", rules=nhwc.rules(HWOI), weights=HWOI)
 NHWC_OHWI = Target("nhwc-ohwi", rules=nhwc.rules(OHWI), weights=OHWI)
 
-TARGETS = {target.name: target for target in (ONNX, ORT, NHWC, NHWC_HWOI, NHWC_OHWI)}
+TARGETS: Registry[Target] = Registry(
+    "target",
+    "relayout.targets",
+    {target.name: target for target in (ONNX, ORT, NHWC, NHWC_HWOI, NHWC_OHWI)},
+)
 
 
-def target_of(name: str, keep: Sequence[str] = (), *, einsum: bool = False) -> Target:
-    """The target of a name, with selectors of nodes that stay as they are given."""
-    if name not in TARGETS:
-        raise RelayoutError(f"unknown target {name!r}; the targets are {', '.join(TARGETS)}")
-    if not keep and not einsum:
-        return TARGETS[name]
-    return replace(TARGETS[name], gate=Gate(tuple(keep)), einsum=einsum)
+def target_of(
+    target: str | Target,
+    keep: Sequence[str] = (),
+    *,
+    einsum: bool | None = False,
+    objective: Objective = Objective.BYTES,
+) -> Target:
+    """The target of a name, or the given one, with selectors of nodes that stay as they are.
 
-
-def allows_einsum(asked: bool | None, target: str, objective: Objective) -> bool:
-    """Whether products may be stated as Einsum: as asked, else where it alone says the fewest."""
-    if asked is not None:
-        return asked
-    return target == ONNX.name and objective is Objective.COUNT
+    Where `einsum` is left open, products may become Einsums if the target has it so for the
+    objective.
+    """
+    found = TARGETS[target] if isinstance(target, str) else target
+    if einsum is None:
+        einsum = found.count_above_speed and objective is Objective.COUNT
+    if not keep and einsum == found.einsum:
+        return found
+    return replace(found, gate=Gate(tuple(keep)), einsum=einsum)

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import linprog
 from scipy.sparse import csr_array, eye_array, hstack, vstack
 
 UNITS = 720720
@@ -92,6 +91,9 @@ class Programme:
         """The columns, and a dual answer better by up to this gap; None if time runs out."""
         if seconds <= 0:
             return None
+        # Most problems need no linear program, and this import takes longer than they do.
+        from scipy.optimize import linprog
+
         costs, unit = self._remainders(dual, upper, gap)
         slacks = eye_array(self._at_most.count)
         above = hstack([self._at_most.matrix(len(self.costs)), slacks])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import monotonic
 from typing import TypeAlias
 
 from relayout.assign.assignment import Assignment
@@ -14,32 +15,78 @@ from relayout.assign.strategies.greedy import solve_greedy
 from relayout.assign.strategies.naive import solve_naive
 from relayout.assign.strategies.preset import solve_preset, solve_preset_plus
 from relayout.assign.strategies.transmit import solve_transmit
-from relayout.errors import RelayoutError
+from relayout.registry.registry import Registry
 
-Strategy: TypeAlias = Callable[[LayoutProblem], Assignment]
+DEFAULT_SECONDS = 10.0
+
+Solver: TypeAlias = Callable[[LayoutProblem], Assignment]
 """Chooses one variant per operator; sees no ONNX."""
 
-EXACT = "exact"
-STRATEGIES: Mapping[str, Strategy] = {
-    "naive": solve_naive,
-    "auto-nhwc": solve_auto_nhwc,
-    "transmit": solve_transmit,
-    "greedy": solve_greedy,
-    "preset": solve_preset,
-    "preset-plus": solve_preset_plus,
-    EXACT: solve,
-}
+Search: TypeAlias = Callable[[LayoutProblem, float], Assignment]
+"""A solver that may take some seconds, after which it gives the best it has found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """A named way to choose layouts, and what is known of it."""
+
+    name: str
+    search: Search
+    proves: bool = False
+    """Whether its assignments prove how good they are."""
+    isolates: bool = False
+    """Whether it puts Transposes around each operator and leaves it to others to cancel them."""
+
+    def __call__(self, problem: LayoutProblem, seconds: float = DEFAULT_SECONDS) -> Assignment:
+        return self.search(problem, seconds)
+
+
+@dataclass(slots=True)
+class Budget:
+    """Seconds of choosing, all attempts together."""
+
+    seconds: float
+    spent: float = 0.0
+
+    def within(self, strategy: Strategy) -> Solver:
+        """A solver that spends from this budget."""
+
+        def spending(problem: LayoutProblem) -> Assignment:
+            since = monotonic()
+            try:
+                return strategy(problem, max(0.0, self.seconds - self.spent))
+            finally:
+                self.spent += monotonic() - since
+
+        return spending
+
+
+def _quick(solver: Solver) -> Search:
+    """A solver that searches nothing, and so has no use for a budget."""
+    return lambda problem, _seconds: solver(problem)
+
+
+EXACT = Strategy("exact", solve, proves=True)
+STRATEGIES: Registry[Strategy] = Registry(
+    "strategy",
+    "relayout.strategies",
+    {
+        each.name: each
+        for each in (
+            Strategy("naive", _quick(solve_naive), isolates=True),
+            Strategy("auto-nhwc", _quick(solve_auto_nhwc), isolates=True),
+            Strategy("transmit", _quick(solve_transmit)),
+            Strategy("greedy", _quick(solve_greedy)),
+            Strategy("preset", _quick(solve_preset)),
+            Strategy("preset-plus", _quick(solve_preset_plus)),
+            EXACT,
+        )
+    },
+    plural="strategies",
+)
 """From the simplest to the one that proves its answer."""
 
-ISOLATING = ("naive", "auto-nhwc")
-"""Those that put Transposes around each operator and leave it to others to cancel them."""
 
-
-def strategy_of(name: str, budget_seconds: float = 10.0) -> Strategy:
-    """The strategy of a name; only the exact one searches, and so has use for a budget."""
-    if name == EXACT:
-        return partial(solve, budget_seconds=budget_seconds)
-    if name not in STRATEGIES:
-        known = ", ".join(STRATEGIES)
-        raise RelayoutError(f"unknown strategy {name!r}; the strategies are {known}")
-    return STRATEGIES[name]
+def strategy_of(strategy: str | Strategy) -> Strategy:
+    """The strategy of a name; one that is given as a value is taken as it is."""
+    return STRATEGIES[strategy] if isinstance(strategy, str) else strategy

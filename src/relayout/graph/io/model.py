@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -43,3 +43,8 @@ class LoadedModel:
         if self.editable is None:
             raise RelayoutError(f"the model cannot be changed: {self.frozen}")
         return self.editable
+
+    def clone(self) -> LoadedModel:
+        """The same model to edit apart from this one; data of tensors is shared."""
+        editable = None if self.editable is None else self.editable.clone()
+        return replace(self, editable=editable, notices=list(self.notices))

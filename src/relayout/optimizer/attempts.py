@@ -1,0 +1,190 @@
+"""The attempts at a model as values: what is tried, what came of it, and why it was kept or not."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from relayout.assign.apply import STATE_AS_EINSUM
+from relayout.assign.formulate import Terms
+from relayout.assign.layouts import ChooseLayouts
+from relayout.assign.strategies.registry import Budget, Strategy
+from relayout.graph.io.model import LoadedModel
+from relayout.ops.measure import Measure, measure
+from relayout.optimizer.pipeline import Checking, Outcome, Timing, chosen
+from relayout.optimizer.prepare import Prepared
+
+KEPT = "kept"
+NOTHING_SPLIT = "dropped: no axis can be split into factors"
+GREW = "dropped: more Transposes or bytes than given"
+MORE_LACKING = "dropped: fewer nodes run in the order that the target has kernels for"
+NO_BETTER = "dropped: no better than the attempt before"
+BEATEN = "dropped: the next attempt is better"
+NOTHING_BETTER = "dropped: no better than the model as given"
+ROUNDING_SHOWS = "dropped: numbers differ at quantisers, as other rounding makes them"
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One way to optimise a prepared model."""
+
+    terms: Terms
+    by_factors: bool = False
+    """Whether operators work on the factors of axes that Reshapes merge and split."""
+    note: str = ""
+    """What the user should know if it is kept."""
+
+    @property
+    def words(self) -> str:
+        """The attempt in a few words."""
+        terms = self.terms
+        extras = (
+            *(["on factors of axes"] if self.by_factors else []),
+            *(["products as Einsum"] if terms.target.einsum else []),
+            *([] if terms.recomputes else ["nothing computed in another way"]),
+            *(["sums of products as given"] if terms.keeps_sums else []),
+        )
+        return ", ".join((f"fewest {terms.objective.noun}", *extras))
+
+
+@dataclass(slots=True)
+class Trial:
+    """What came of an attempt."""
+
+    attempt: Attempt
+    loaded: LoadedModel
+    choose: ChooseLayouts
+    before: Measure
+    measured: Measure
+    """The model that was made; whether it is taken is another question."""
+    lacking: tuple[int, int]
+    """Nodes in an order that the target has no kernel for, before and after."""
+    outcomes: tuple[Outcome, ...]
+    passes: Mapping[str, float]
+    """Seconds by pass."""
+    seconds: float
+    verdict: str = KEPT
+    """Why it was kept or dropped."""
+
+    @property
+    def improves(self) -> bool:
+        """Whether it is better than the model as given: more kernels, or else the objective."""
+        given, now = self.lacking
+        is_better = self.measured.better_than(self.before, self.attempt.terms.objective)
+        return now < given or (now == given and is_better)
+
+    @property
+    def after(self) -> Measure:
+        """What the user would get: the model as given where this one is no better."""
+        return self.measured if self.improves else self.before
+
+    @property
+    def still_lacking(self) -> int:
+        return self.lacking[1] if self.improves else self.lacking[0]
+
+    @property
+    def trades(self) -> bool:
+        """Whether one figure grew, on a target that gained nothing else by it."""
+        before, after = self.before, self.after
+        grew = after.transposes > before.transposes or after.bytes_moved > before.bytes_moved
+        # Transposes at a free border are taken into the interface.
+        return grew and self.still_lacking == self.lacking[0] and not self.attempt.terms.frees
+
+    @property
+    def applied(self) -> Counter[str]:
+        """How often each rewrite was applied."""
+        return sum((outcome.applied for outcome in self.outcomes), Counter[str]())
+
+
+@dataclass(slots=True)
+class Search:
+    """Tries a prepared model in several ways, all within one budget."""
+
+    prepared: Prepared
+    strategy: Strategy
+    budget: Budget
+    trials: list[Trial] = field(default_factory=list)
+    """In the order in which they were made."""
+
+    def best(self, terms: Terms) -> Trial:
+        """The best trial with neither more Transposes nor more bytes moved than the model has.
+
+        Two copies of small tensors may move less than one of a large tensor, or the other way
+        round, and an Einsum may copy more than the Transposes it saves. Where that would give the
+        user more of one figure, products stay products, and then the other objective decides. None
+        of them `improves` where nothing does without such a trade.
+        """
+        first = self._better(Attempt(terms))
+        if not first.trades:
+            return first
+        first.verdict = GREW
+        for instead in _instead_of(first):
+            trial = self._better(instead)
+            if not trial.trades:
+                return trial
+            trial.verdict = GREW
+        return replace(trial, measured=trial.before, lacking=(trial.lacking[0],) * 2)
+
+    def _better(self, attempt: Attempt) -> Trial:
+        """The better of two: with the axes as they are, and with operators on their factors."""
+        whole = self._tried(attempt)
+        if not whole.after.transposes:
+            return whole
+        split = self._tried(replace(attempt, by_factors=True))
+        split.verdict = _why_dropped(split, whole)
+        if split.verdict != KEPT:
+            return whole
+        whole.verdict = BEATEN
+        return split
+
+    def _tried(self, attempt: Attempt) -> Trial:
+        since = time.perf_counter()
+        prepared, terms = self.prepared, attempt.terms
+        loaded = prepared.simplified.clone()
+        choose = ChooseLayouts(terms, self.budget.within(self.strategy))
+        timing = Timing(dict(prepared.seconds))
+        pipeline = chosen(terms.target, choose, by_factors=attempt.by_factors)
+        outcomes = pipeline.run(loaded.ir, [Checking(prepared.interface), timing])
+        if attempt.note:
+            loaded.notices.append(attempt.note)
+        trial = Trial(
+            attempt,
+            loaded,
+            choose,
+            before=prepared.before,
+            measured=measure(loaded.ir, terms.dims),
+            lacking=(prepared.lacking, terms.target.lacking(loaded.ir)),
+            outcomes=(*prepared.outcomes, *outcomes),
+            passes=timing.seconds,
+            seconds=time.perf_counter() - since,
+        )
+        self.trials.append(trial)
+        return trial
+
+
+def _why_dropped(split: Trial, whole: Trial) -> str:
+    """Why the trial on factors is not taken in place of the one on whole axes, if it is not."""
+    if not split.choose.decisions:
+        return NOTHING_SPLIT
+    if split.trades:
+        return GREW
+    if split.still_lacking > whole.still_lacking:
+        return MORE_LACKING
+    is_better = split.after.better_than(whole.after, split.attempt.terms.objective)
+    return KEPT if is_better else NO_BETTER
+
+
+def _instead_of(trial: Trial) -> Iterator[Attempt]:
+    """What to attempt where a trial would give the user more of one figure."""
+    terms, after = trial.attempt.terms, trial.after
+    told = (
+        f"the fewest {terms.objective.noun} would take {after.transposes} Transposes and "
+        f"{after.bytes_moved} bytes, of one of them more than given; so "
+    )
+    if trial.applied[STATE_AS_EINSUM]:
+        products = replace(terms, target=replace(terms.target, einsum=False))
+        yield Attempt(products, note=f"{told}no product was stated as Einsum")
+    other = replace(terms, objective=terms.objective.other)
+    yield Attempt(other, note=f"{told}the fewest {other.objective.noun} were chosen")

@@ -1,0 +1,98 @@
+"""What is done once for all attempts: the file is read, its shapes learned, local rules applied."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from relayout.errors import RelayoutError
+from relayout.graph.invariants import Interface
+from relayout.graph.io.defaults import without_defaults
+from relayout.graph.io.load import load, reloaded
+from relayout.graph.io.model import LoadedModel
+from relayout.graph.io.opset import raise_opset
+from relayout.graph.io.sources import ModelSource
+from relayout.ops.measure import Measure, measure
+from relayout.optimizer.pipeline import (
+    Checking,
+    Outcome,
+    SpeltOut,
+    Timing,
+    learn_shapes,
+    local_rules,
+)
+from relayout.targets.kernels import check_kernels
+from relayout.targets.target import Target
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A model that attempts start from; each takes a clone, so nothing in here is ever edited."""
+
+    informed: LoadedModel
+    """The nodes as they were given, with shapes learned."""
+    simplified: LoadedModel
+    """After the local rules."""
+    before: Measure
+    lacking: int
+    """Nodes in an order that the target has no kernel for."""
+    outcomes: tuple[Outcome, ...]
+    seconds: Mapping[str, float]
+    spelt_out: Mapping[str, Sequence[str]]
+    """Why attentions are not raised to operators, with the names of their Softmaxes."""
+
+    @property
+    def interface(self) -> Interface:
+        return Interface.of(self.informed.ir)
+
+
+def prepare(given: LoadedModel, target: Target, dims: Mapping[str, int]) -> Prepared:
+    """A model with what all attempts for a target have in common."""
+    check_kernels(given.ir)
+    target.check_gate(given.ir)
+    informed = given.clone()
+    simplified = replace(informed, editable=learn_shapes(informed.ir))
+    timing, watching = Timing(), SpeltOut(target)
+    checking = Checking(Interface.of(informed.ir))
+    outcomes = local_rules(target).run(simplified.ir, [checking, timing, watching])
+    return Prepared(
+        informed,
+        simplified,
+        before=measure(informed.ir, dims),
+        lacking=target.lacking(informed.ir),
+        outcomes=tuple(outcomes),
+        seconds=timing.seconds,
+        spelt_out=watching.reasons,
+    )
+
+
+def as_asked(given: LoadedModel, opset: int | None, *, fix_defaults: bool) -> LoadedModel:
+    """A model in a newer opset, with constants in place of defaults, where that was asked.
+
+    One that may not be changed stays as it is.
+    """
+    if given.frozen is not None:
+        return given
+    raised = given if opset is None else _raised(given, opset)
+    return fixed(raised) if fix_defaults else raised
+
+
+def fixed(loaded: LoadedModel) -> LoadedModel:
+    """The model with constants in place of defaults, if it may be changed."""
+    return without_defaults(loaded) if loaded.frozen is None else loaded
+
+
+def opened(
+    source: ModelSource, *, opset: int | None = None, fix_defaults: bool = False
+) -> LoadedModel:
+    """A model that passes can look into."""
+    loaded = as_asked(load(source), opset, fix_defaults=fix_defaults)
+    if loaded.frozen is not None:
+        raise RelayoutError(f"the model cannot be looked into: {loaded.frozen}")
+    return loaded
+
+
+def _raised(loaded: LoadedModel, opset: int) -> LoadedModel:
+    """The model in a newer opset, to be compared with the file it came from."""
+    message = raise_opset(loaded.source, opset)
+    return loaded if message is loaded.source else reloaded(loaded, message)
