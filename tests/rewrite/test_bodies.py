@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
-from relayout.graph.edit import ORIGIN_KEY
+from relayout.graph.editing.writer import ORIGIN_KEY
 from tests.rewrite.rewriting import (
     assert_kept,
     assert_rewrites,

@@ -6,7 +6,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from relayout.graph.edit import ORIGIN_KEY
+from relayout.graph.editing.writer import ORIGIN_KEY
 from relayout.layout.permutation import Permutation
 from relayout.layout.views import View, composed
 from tests.layout.test_views import numbers, random_chain

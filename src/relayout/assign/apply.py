@@ -10,8 +10,8 @@ import onnx_ir as ir
 from relayout.assign.copies import Copies, Stored
 from relayout.assign.drafts import NodeDraft, TieDraft
 from relayout.assign.formulate import Formulation
-from relayout.graph.bodies import give_back, release, take_in
-from relayout.graph.edit import Editor
+from relayout.graph.editing.bodies import give_back, release, take_in
+from relayout.graph.editing.editor import Editor
 from relayout.graph.names import Names
 from relayout.graph.read import NodeView
 from relayout.graph.region import subgraphs_of

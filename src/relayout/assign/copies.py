@@ -9,7 +9,7 @@ import onnx_ir as ir
 
 from relayout.assign.formulate import Formulation
 from relayout.assign.frames import Frame
-from relayout.graph.edit import Editor
+from relayout.graph.editing.editor import Editor
 from relayout.graph.read import constant_of, is_op, perm_of
 from relayout.layout.permutation import Permutation
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import onnx_ir as ir
 
-from relayout.graph.edit import Editor
+from relayout.graph.editing.editor import Editor
 from relayout.graph.read import schema_of
 from relayout.layout.views import View
 from relayout.rewrite.chains import Chain, chains_through, shorten_chain

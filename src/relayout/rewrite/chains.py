@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 import onnx_ir as ir
 
-from relayout.graph.edit import Editor
+from relayout.graph.editing.editor import Editor
 from relayout.graph.read import Shape, constant_of, is_op, shape_of
 from relayout.layout.blocks import Reshaping, Symbol, sizes_of
 from relayout.layout.permutation import Permutation

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import onnx_ir as ir
 
-from relayout.graph.edit import Editor, permuted_shape
+from relayout.graph.editing.editor import Editor
+from relayout.graph.editing.permuted import permuted_shape
 from relayout.graph.read import Shape, is_op, perm_of, shape_of
 from relayout.layout.permutation import Permutation
 from relayout.rewrite.worklist import readers

@@ -14,7 +14,7 @@ from typing import TypeAlias, TypeVar
 import onnx
 import onnx_ir as ir
 
-from relayout.graph.edit import ORIGIN_KEY
+from relayout.graph.editing.writer import ORIGIN_KEY
 from relayout.graph.io.bind import STAND_IN
 from relayout.graph.io.homes import Homes, Outline, homes_of
 from relayout.graph.io.limits import standard_name
