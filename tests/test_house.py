@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -57,3 +60,31 @@ def test_only_the_editing_room_changes_graphs() -> None:
         if "import onnx_ir" in text and (lines := changes_in(text))
     }
     assert found == {}
+
+
+SHARED_NAMES = frozenset(
+    (
+        *("Draft", "Formulation", "Kind", "Lengths", "Names", "Part", "Region", "Result"),
+        *("Step", "Stored", "Tile"),
+    )
+)
+
+
+def test_no_two_classes_share_a_name() -> None:
+    texts = (path.read_text(encoding="utf-8") for path in MODULES)
+    counted = Counter(name for text in texts for name in _named_types(text))
+    assert {name for name, count in counted.items() if count > 1} == SHARED_NAMES
+
+
+def test_private_classes_and_aliases_are_types_too() -> None:
+    text = "class _Port: ...\nif True:\n    Port: TypeAlias = int\ncount: int = 0\n"
+    assert list(_named_types(text)) == ["Port", "Port"]
+
+
+def _named_types(text: str) -> Iterator[str]:
+    """The classes and the aliases of types that a module defines, without leading underscores."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ClassDef):
+            yield node.name.lstrip("_")
+        elif isinstance(node, ast.AnnAssign) and ast.unparse(node.annotation) == "TypeAlias":
+            yield ast.unparse(node.target).lstrip("_")

@@ -11,7 +11,7 @@ import onnx_ir as ir
 from onnx import numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-from relayout.graph.invariants import Interface
+from relayout.graph.invariants import Signature
 from relayout.graph.read import constant_of
 from relayout.ops.measure import measure
 from relayout.optimizer.pipeline import Checking, graph_rules
@@ -35,7 +35,7 @@ def rewritten(model: onnx.ModelProto, target: Target = ONNX) -> onnx.ModelProto:
     """The model after the graph rules, checked from every side."""
     before = to_ir(model)
     first = measure(before)
-    interface = Interface.of(before)
+    interface = Signature.of(before)
     graph_rules(target).run(before, [Checking(interface)])
     last = measure(before)
     assert last.transposes <= first.transposes

@@ -9,14 +9,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from relayout.assign.assignment import Assignment
+from relayout.assign.choose import ChooseLayouts, Decision
 from relayout.assign.formulate import Terms
-from relayout.assign.layouts import ChooseLayouts, Decision
 from relayout.assign.problem import LayoutProblem, copies
 from relayout.assign.strategies.naive import isolating_copies
 from relayout.assign.strategies.regions import count_regions
 from relayout.assign.strategies.registry import ISOLATING, STRATEGIES, Strategy, strategy_of
 from relayout.graph.collector import paused_collector
-from relayout.graph.invariants import Interface
+from relayout.graph.invariants import Signature
 from relayout.graph.io.model import LoadedModel
 from relayout.graph.io.save import staged
 from relayout.graph.io.sources import ModelSource
@@ -118,7 +118,7 @@ def _laid_out(
     learn_shapes(loaded.ir)
     choose = ChooseLayouts(terms, strategy, writes_worse=True)
     with paused_collector():
-        layouts(terms.target, choose).run(loaded.ir, [Checking(Interface.of(loaded.ir))])
+        layouts(terms.target, choose).run(loaded.ir, [Checking(Signature.of(loaded.ir))])
     return loaded, choose.decisions
 
 

@@ -8,12 +8,12 @@ from os import PathLike
 from pathlib import Path
 
 from relayout.assign.apply import STATE_AS_EINSUM
+from relayout.assign.choose import ChooseLayouts
 from relayout.assign.formulate import Terms
-from relayout.assign.layouts import ChooseLayouts
 from relayout.assign.strategies.registry import EXACT, Strategy, strategy_of
 from relayout.graph.collector import paused_collector
-from relayout.graph.invariants import Interface
-from relayout.graph.io.interface import free_interface
+from relayout.graph.invariants import Signature
+from relayout.graph.io.free_interface import free_interface
 from relayout.graph.io.load import load
 from relayout.graph.io.model import LoadedModel
 from relayout.graph.io.sources import ModelSource
@@ -160,7 +160,7 @@ def _improved(loaded: LoadedModel, choose: ChooseLayouts, *, by_factors: bool = 
     before = measure(loaded.ir, choose.terms.dims)
     lacking = choose.terms.target.lacking(loaded.ir)
     timing, watching = Timing(), SpeltOut(choose.terms.target)
-    outcomes = pipeline.run(loaded.ir, [Checking(Interface.of(loaded.ir)), timing, watching])
+    outcomes = pipeline.run(loaded.ir, [Checking(Signature.of(loaded.ir)), timing, watching])
     after = measure(loaded.ir, choose.terms.dims)
     still = choose.terms.target.lacking(loaded.ir)
     is_better = after.better_than(before, choose.terms.objective)

@@ -14,9 +14,9 @@ import onnx_ir as ir
 
 from relayout.graph.editing.editor import Editor
 from relayout.graph.read import constant_of, is_op, shape_of
-from relayout.layout.blocks import Reshaping, product, sizes_of
+from relayout.layout.blocks import Reshaping, Sizes, product, sizes_of
 from relayout.layout.permutation import Permutation
-from relayout.layout.splitting import AxisMap, Groups, Sizes, merged_from, split_sizes
+from relayout.layout.splitting import AxisMap, Groups, merged_from, split_sizes
 from relayout.layout.transport import Refusal
 from relayout.ops.axis_maps import MAPS, axis_map
 from relayout.rewrite.links import RESHAPES, dims_of, read_links

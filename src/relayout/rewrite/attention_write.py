@@ -10,9 +10,8 @@ import onnx_ir as ir
 
 from relayout.graph.editing.editor import Editor
 from relayout.graph.read import rank_of, shape_of
-from relayout.layout.blocks import UNIT, Size
+from relayout.layout.blocks import UNIT, Size, Sizes
 from relayout.layout.transport import AttributeValue
-from relayout.layout.views import Sizes
 from relayout.rewrite.attention_heads import HEADS_SECOND, Heads, Ports
 from relayout.rewrite.attention_match import Core, Mask, least_of
 from relayout.rewrite.links import dims_of

@@ -14,7 +14,7 @@ from relayout.rewrite.worklist import readers
 
 
 @dataclass(frozen=True, slots=True)
-class ReshapeOutsideUnit:
+class ReshapeOutsideProduct:
     """A Reshape between a product and its activation or a quantiser goes to their other side.
 
     Given:  d = DequantizeLinear(q, s, z); r = Reshape(d, t); y = Conv(r, w)
@@ -27,7 +27,7 @@ class ReshapeOutsideUnit:
     time one of them comes beside a product; nothing is computed otherwise.
     """
 
-    name: str = "take a Reshape out of a unit"
+    name: str = "take a Reshape away from between a product and its quantiser"
     op_types: tuple[str, ...] = ("Reshape",)
 
     def apply(self, node: ir.Node, editor: Editor) -> Iterable[ir.Node] | None:

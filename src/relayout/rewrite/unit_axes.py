@@ -16,7 +16,7 @@ from relayout.rewrite.worklist import readers
 
 
 @dataclass(frozen=True, slots=True)
-class UnitMoveToReshape:
+class UnitAxisMoveToReshape:
     """A Transpose that only moves axes of length 1 is a Reshape, which copies nothing.
 
     Given:  y = Transpose<perm=[0,2,3,1]>(x), x of shape [N,1,8,8]
