@@ -129,11 +129,6 @@ def _fold_shapes(model: ir.Model) -> Counter[str]:
     return rewrite_model(model, (FoldConstants(), FoldConstant(), LearnShape()))
 
 
-def graph_rules(target: Target) -> Pipeline:
-    """The rules of Transposes and matrix products, to a fixpoint."""
-    return Pipeline((*_local_rules(target), *_last_rules(target)))
-
-
 def layouts(
     target: Target, choose: Callable[[ir.Model], Counter[str]], *, by_factors: bool = False
 ) -> Pipeline:
