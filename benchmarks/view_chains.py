@@ -10,7 +10,7 @@ import sys
 import time
 from collections import Counter
 
-from tests.layout.test_views import check_chain, random_chain
+from tests.layout.test_strided_view import check_chain, random_chain
 
 CHAINS = 100_000
 

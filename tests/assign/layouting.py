@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import onnx
 
+from relayout.assign.choose import ChooseLayouts
 from relayout.assign.formulate import Terms
-from relayout.assign.layouts import ChooseLayouts
-from relayout.graph.invariants import Interface
+from relayout.graph.invariants import Signature
 from relayout.graph.io.load import load
 from relayout.graph.io.model import LoadedModel
 from relayout.graph.io.save import to_proto
@@ -55,7 +55,7 @@ def laid_out(
 
 
 def _run(loaded: LoadedModel, objective: Objective) -> None:
-    interface = Interface.of(loaded.ir)
+    interface = Signature.of(loaded.ir)
     layouts(ONNX, ChooseLayouts(Terms(objective))).run(loaded.ir, [Checking(interface)])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from random import Random
@@ -12,7 +13,6 @@ from relayout.assign.problem import (
     Operator,
     Value,
     Variant,
-    evaluate,
 )
 
 
@@ -66,8 +66,28 @@ def random_problem(random: Random, shape: Shape) -> LayoutProblem:
 def brute_force(problem: LayoutProblem) -> int:
     """The least cost over all choices."""
     choices = product(*(range(len(operator.variants)) for operator in problem.operators))
-    costs = [evaluate(problem, choice) for choice in choices]
-    return min(cost for cost in costs if cost is not None)
+    return min(cost_of(problem, choice) for choice in choices)
+
+
+def cost_of(problem: LayoutProblem, choice: Sequence[int]) -> int:
+    """The cost by the definition of a problem: variants, and one copy a value and wanted order."""
+    taken = [each.variants[n] for each, n in zip(problem.operators, choice, strict=True)]
+    stored = {
+        value: order
+        for operator, variant in zip(problem.operators, taken, strict=True)
+        for value, order in zip(operator.results, variant.writes, strict=True)
+    }
+    wanted = {
+        (value, order)
+        for operator, variant in zip(problem.operators, taken, strict=True)
+        for value, order in zip(operator.operands, variant.reads, strict=True)
+        if order != stored[value]
+    }
+    return sum(variant.price for variant in taken) + sum(
+        price if isinstance(price, int) else price[stored[value]][order]
+        for value, order in wanted
+        for price in [problem.values[value].copy_price]
+    )
 
 
 def size(problem: LayoutProblem) -> int:

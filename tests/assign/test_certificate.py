@@ -13,7 +13,7 @@ from relayout.assign.certificate import verify
 from relayout.assign.component import Branch, Leaf, Persistent, Proof
 from relayout.assign.encoding import certificate, decode
 from relayout.assign.problem import LayoutProblem, Operator, Value, Variant
-from relayout.assign.reduction import UnsoundError
+from relayout.assign.questions import UnsoundError
 from relayout.assign.strategies.exact import solve
 from tests.assign.random_problems import Shape, random_problem
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import onnx
 
+from relayout.assign.choose import ChooseLayouts
 from relayout.assign.formulate import Terms
-from relayout.assign.layouts import ChooseLayouts
 from relayout.assign.strategies.registry import strategy_of
-from relayout.graph.invariants import Interface
+from relayout.graph.invariants import Signature
 from relayout.graph.io.load import load
 from relayout.graph.io.save import to_proto
 from relayout.ops.measure import measure
@@ -34,7 +34,7 @@ def written(given: onnx.ModelProto, strategy: str, target: Target = NHWC) -> Wri
     loaded = load(given)
     assert loaded.frozen is None
     choose = ChooseLayouts(Terms(target=target), strategy_of(strategy), writes_worse=True)
-    layouts(target, choose).run(loaded.ir, [Checking(Interface.of(loaded.ir))])
+    layouts(target, choose).run(loaded.ir, [Checking(Signature.of(loaded.ir))])
     cost = sum(decision.assignment.cost for decision in choose.decisions)
     return Written(to_proto(loaded), measure(loaded.ir).transposes, cost)
 

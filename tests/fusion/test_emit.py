@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from relayout.graph.edit import ORIGIN_KEY
+from relayout.graph.editing.writer import ORIGIN_KEY
 from relayout.graph.io.inline import inlined
 from relayout.graph.io.places import PRIMITIVE
 from tests.digests import digests_with

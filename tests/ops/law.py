@@ -13,7 +13,7 @@ import onnxruntime as ort
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
-from relayout.graph.edit import Editor
+from relayout.graph.editing.editor import Editor
 from relayout.graph.names import Names
 from relayout.graph.read import NodeView
 from relayout.graph.region import Region, regions_of

@@ -8,7 +8,7 @@ import numpy as np
 import onnx_ir as ir
 import pytest
 
-from relayout.graph.edit import Editor
+from relayout.graph.editing.editor import Editor
 from relayout.graph.names import Names
 from relayout.graph.region import regions_of
 from relayout.layout.blocks import Size

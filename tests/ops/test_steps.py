@@ -7,7 +7,8 @@ import dataclasses
 import onnx_ir as ir
 import pytest
 
-from relayout.graph.edit import ORIGIN_KEY, Editor
+from relayout.graph.editing.editor import Editor
+from relayout.graph.editing.writer import ORIGIN_KEY
 from relayout.graph.names import Names
 from relayout.graph.region import regions_of
 from relayout.layout.permutation import Permutation

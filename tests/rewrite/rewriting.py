@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import numpy as np
 import onnx
@@ -11,10 +13,12 @@ import onnx_ir as ir
 from onnx import numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-from relayout.graph.invariants import Interface
+from relayout.assign.choose import ChooseLayouts
+from relayout.assign.formulate import Terms
+from relayout.graph.invariants import Signature
 from relayout.graph.read import constant_of
-from relayout.ops.measure import measure
-from relayout.optimizer.pipeline import Checking, graph_rules
+from relayout.ops.measure import Objective, measure
+from relayout.optimizer.pipeline import Checking, layouts
 from relayout.targets.target import ONNX, Target
 
 HEADER = '<ir_version: 10, opset_import: ["" : {opset}, "com.microsoft" : 1]>\n'
@@ -31,37 +35,59 @@ def to_ir(model: onnx.ModelProto) -> ir.Model:
     return ir.from_proto(onnx.shape_inference.infer_shapes(model, data_prop=True))
 
 
-def rewritten(model: onnx.ModelProto, target: Target = ONNX) -> onnx.ModelProto:
-    """The model after the graph rules, checked from every side."""
+Choose: TypeAlias = Callable[[ir.Model], Counter[str]]
+
+
+def as_given(_model: ir.Model) -> Counter[str]:
+    """A choice of layouts that finds nothing better, so that rewrites are seen alone."""
+    return Counter()
+
+
+def rewritten(
+    model: onnx.ModelProto, target: Target = ONNX, *, choose: Choose | None = None
+) -> onnx.ModelProto:
+    """The model after all that users run on it, checked from every side."""
     before = to_ir(model)
     first = measure(before)
-    interface = Interface.of(before)
-    graph_rules(target).run(before, [Checking(interface)])
+    _run(before, target, choose)
     last = measure(before)
     assert last.transposes <= first.transposes
     assert last.bytes_moved <= first.bytes_moved
     result = ir.to_proto(before)
     onnx.checker.check_model(result, full_check=not target.fused_matmul)
     again = to_ir(result)
-    graph_rules(target).run(again)
+    _run(again, target, choose)
     assert canonical(ir.to_proto(again)) == canonical(result), "a second run changes something"
     return result
 
 
+def _run(model: ir.Model, target: Target, choose: Choose | None) -> None:
+    choice = choose or ChooseLayouts(Terms(Objective.BYTES, target))
+    layouts(target, choice).run(model, [Checking(Signature.of(model))])
+
+
 def assert_rewrites(
-    before: str, after: str, target: Target = ONNX, opset: int = 21, exact: bool = True
+    before: str,
+    after: str,
+    target: Target = ONNX,
+    opset: int = 21,
+    exact: bool = True,
+    *,
+    choose: Choose | None = None,
 ) -> None:
-    """The graph rules turn `before` into `after`, and both compute the same."""
+    """`before` becomes `after`, and both compute the same."""
     given = parse(before, opset)
-    result = rewritten(given, target)
+    result = rewritten(given, target, choose=choose)
     assert canonical(result) == canonical(parse(after, opset)), onnx.printer.to_text(result)
     if not any(node.domain for node in (*given.graph.node, *result.graph.node)):
         assert_same_numbers(given, result, exact)
 
 
-def assert_kept(text: str, target: Target = ONNX, opset: int = 21) -> None:
-    """The graph rules leave a graph as it is: the negative twin of a rewrite."""
-    assert_rewrites(text, text, target, opset)
+def assert_kept(
+    text: str, target: Target = ONNX, opset: int = 21, *, choose: Choose | None = None
+) -> None:
+    """A graph stays as it is: the negative twin of a rewrite."""
+    assert_rewrites(text, text, target, opset, choose=choose)
 
 
 def assert_same_numbers(before: onnx.ModelProto, after: onnx.ModelProto, exact: bool) -> None:

@@ -13,7 +13,7 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 
 from relayout.errors import RelayoutError
-from relayout.graph.invariants import Interface
+from relayout.graph.invariants import Signature
 from relayout.graph.io.opset import raise_opset
 from relayout.optimizer.pipeline import Checking, local_rules
 from relayout.targets.target import ONNX, ORT, Target
@@ -73,7 +73,7 @@ class Attention:
 
 def raised(model: onnx.ModelProto, target: Target) -> onnx.ModelProto:
     model_ir = to_ir(model)
-    local_rules(target).run(model_ir, [Checking(Interface.of(model_ir))])
+    local_rules(target).run(model_ir, [Checking(Signature.of(model_ir))])
     return ir.to_proto(model_ir)
 
 

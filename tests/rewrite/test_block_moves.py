@@ -9,7 +9,7 @@ from onnx.reference import ReferenceEvaluator
 
 from relayout.layout.blocks import sizes_of
 from relayout.rewrite.links import BlockMove
-from tests.layout.test_views import run
+from tests.layout.test_strided_view import run
 from tests.rewrite.rewriting import (
     assert_kept,
     assert_rewrites,

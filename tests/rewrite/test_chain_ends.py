@@ -6,10 +6,10 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from relayout.graph.edit import ORIGIN_KEY
+from relayout.graph.editing.writer import ORIGIN_KEY
 from relayout.layout.permutation import Permutation
-from relayout.layout.views import View, composed
-from tests.layout.test_views import numbers, random_chain
+from relayout.layout.strided_view import View, composed
+from tests.layout.test_strided_view import numbers, random_chain
 from tests.rewrite.rewriting import (
     assert_kept,
     assert_same_numbers,

@@ -57,9 +57,7 @@ def test_e5_both_ways_of_taking_a_pair_reach_the_same_graph() -> None:
         s = Transpose<perm=[1,0]>(a)
         y = Gemm<transA=1>(s, b)
     }"""
-    assert_rewrites(
-        toggled, "g (float[3,5] a, float[5,2] b) => (float[3,2] y) { y = Gemm<transA=0>(a, b) }"
-    )
+    assert_rewrites(toggled, "g (float[3,5] a, float[5,2] b) => (float[3,2] y) { y = Gemm(a, b) }")
 
 
 EXERCISE = """g ({dtype}[2,3,4,5] i1, {dtype}[2,3,4,5] i2) => ({dtype}[2,3,4,4] o) {{

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from tests.rewrite.rewriting import (
+    as_given,
     assert_kept,
     assert_rewrites,
     assert_same_numbers,
@@ -52,6 +53,7 @@ def test_a_split_of_which_all_is_turned_comes_after_the_transpose() -> None:
             t = {TURN}(x)
             y, z = Split<axis=2>(t, n)
         }}""",
+        choose=as_given,
     )
 
 
@@ -83,6 +85,7 @@ def test_however_the_lengths_are_stated(opset: int, before: str, after: str) -> 
             z = Relu(u)
         }}""",
         opset=opset,
+        choose=as_given,
     )
 
 
@@ -143,7 +146,8 @@ def test_a_leg_that_a_branch_turns_stays() -> None:
                 then_branch = f () => (float[2,5,3] p) {{ p = {TURN}(b) }},
                 else_branch = h () => (float[2,5,3] q) {{ q = {TURN}(b) }}
             >
-        }}"""
+        }}""",
+        choose=as_given,
     )
 
 
@@ -153,7 +157,8 @@ def test_lengths_that_only_the_run_tells_stay() -> None:
             a, b = Split<axis=1>(x, n)
             y = {TURN}(a)
             z = {TURN}(b)
-        }}"""
+        }}""",
+        choose=as_given,
     )
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import onnx
 
+from relayout.assign.choose import ChooseLayouts
 from relayout.assign.formulate import Terms
-from relayout.assign.layouts import ChooseLayouts
-from relayout.graph.invariants import Interface
+from relayout.graph.invariants import Signature
 from relayout.graph.io.load import load
 from relayout.graph.io.save import to_proto
 from relayout.ops.measure import Measure, Objective, measure
@@ -38,7 +38,7 @@ def optimised(
     before = measure(loaded.ir)
     choose = ChooseLayouts(Terms(objective))
     pipeline = layouts(ONNX, choose, by_factors=by_factors)
-    pipeline.run(loaded.ir, [Checking(Interface.of(loaded.ir))])
+    pipeline.run(loaded.ir, [Checking(Signature.of(loaded.ir))])
     return Optimised(to_proto(loaded), before, measure(loaded.ir), tuple(choose.notes))
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import onnx
 import pytest
 
+from relayout.assign.choose import ChooseLayouts
 from relayout.assign.formulate import Terms
-from relayout.assign.layouts import ChooseLayouts
-from relayout.graph.invariants import Interface
+from relayout.graph.invariants import Signature
 from relayout.graph.io.load import load
 from relayout.graph.io.save import to_proto
 from relayout.ops.measure import measure
@@ -23,7 +23,7 @@ def optimised(model: onnx.ModelProto) -> onnx.ModelProto:
     learn_shapes(loaded.ir)
     before = measure(loaded.ir)
     choose = ChooseLayouts(Terms())
-    layouts(ONNX, choose).run(loaded.ir, [Checking(Interface.of(loaded.ir))])
+    layouts(ONNX, choose).run(loaded.ir, [Checking(Signature.of(loaded.ir))])
     assert measure(loaded.ir).bytes_moved <= before.bytes_moved
     return to_proto(loaded)
 

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 
 import onnx_ir as ir
 
-from relayout.assign.copies import Copies, Stored
+from relayout.assign.copies import Copies, StoredTensor
 from relayout.assign.drafts import NodeDraft, TieDraft
 from relayout.assign.formulate import Formulation
-from relayout.graph.bodies import give_back, release, take_in
-from relayout.graph.edit import Editor
+from relayout.graph.editing.bodies import give_back, release, take_in
+from relayout.graph.editing.editor import Editor
 from relayout.graph.names import Names
 from relayout.graph.read import NodeView
 from relayout.graph.region import subgraphs_of
@@ -59,7 +59,7 @@ class Writer:
             order = self.formulation.given_order(value, self.choice[operator])
             if order is not None and not order.is_identity:
                 moved = editor.transposed(value, order, before=before)
-                self.copies.stored[value] = Stored(moved, order)
+                self.copies.stored[value] = StoredTensor(moved, order)
 
     def _graph(self, graph: ir.Graph) -> None:
         for node in list(graph):

@@ -16,18 +16,18 @@ from typing import TypeAlias
 from relayout.assign.component import (
     Branch,
     Component,
+    ComponentValue,
     Leaf,
     Member,
     Offer,
+    Persistency,
     Persistent,
     Proof,
     Share,
-    Step,
-    Stored,
 )
-from relayout.assign.partition import differences
+from relayout.assign.coverage import differences
 from relayout.assign.problem import price_between
-from relayout.assign.reduction import Allowed, UnsoundError, as_problem, one_against_rest
+from relayout.assign.questions import Allowed, UnsoundError, as_problem, one_against_rest
 
 _Amounts: TypeAlias = dict[int, dict[int, int]]
 """By member, by option; by reader, by order."""
@@ -87,7 +87,7 @@ def _persistent_bound(component: Component, proof: Persistent, allowed: Allowed)
     return sum(bound_of(part.component, part.proof) for part in proof.parts)
 
 
-def after_step(component: Component, allowed: Allowed, step: Step) -> Allowed:
+def after_step(component: Component, allowed: Allowed, step: Persistency) -> Allowed:
     """The options left when the members of a step keep its label; checks that they may."""
     question = one_against_rest(component, allowed, step.ports)
     kept = set(step.members)
@@ -157,7 +157,7 @@ def _charge(component: Component, leaf: Leaf, index: int, prices: _Amounts) -> N
             prices[value.producer][option] += least
 
 
-def _check_shares(value: Stored, stored: int, shares: _Amounts, scale: int) -> None:
+def _check_shares(value: ComponentValue, stored: int, shares: _Amounts, scale: int) -> None:
     totals: dict[int, int] = {}
     for orders in shares.values():
         for order, amount in orders.items():

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from relayout.assign.bound import bound_of, cost_of
 from relayout.assign.component import Decided
+from relayout.assign.coverage import differences
 from relayout.assign.encoding import Json, decode
-from relayout.assign.partition import differences
 from relayout.assign.problem import LayoutProblem
 
 

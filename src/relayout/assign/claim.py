@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from relayout.assign.certificate import verify
+from relayout.assign.choose import Decision
 from relayout.assign.encoding import Json, certificate
-from relayout.assign.layouts import Decision
 from relayout.assign.problem import LayoutProblem
 from relayout.errors import RelayoutError
 

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 
 from relayout.assign.problem import CopyPrice
 
-Port: TypeAlias = tuple[int, int]
+ValueOrder: TypeAlias = tuple[int, int]
 """A value, by its position in the component, and an order of it."""
 
 
@@ -19,8 +19,8 @@ class Option(NamedTuple):
 
     variant: int
     price: int
-    reads: tuple[Port, ...]
-    writes: tuple[Port, ...]
+    reads: tuple[ValueOrder, ...]
+    writes: tuple[ValueOrder, ...]
 
 
 class Member(NamedTuple):
@@ -36,7 +36,7 @@ class Member(NamedTuple):
     options: tuple[Option, ...]
 
 
-class Stored(NamedTuple):
+class ComponentValue(NamedTuple):
     """A value of a component; producer and readers are positions among the members."""
 
     value: int
@@ -51,7 +51,7 @@ class Component(NamedTuple):
     """Members and values that share no choice with the rest of the problem."""
 
     members: tuple[Member, ...]
-    values: tuple[Stored, ...]
+    values: tuple[ComponentValue, ...]
 
 
 Offer: TypeAlias = tuple[int, int, int]
@@ -78,14 +78,14 @@ class Branch(NamedTuple):
     cases: tuple[tuple[tuple[int, ...], Proof], ...]
 
 
-class Step(NamedTuple):
+class Persistency(NamedTuple):
     """One label, and members that keep it in some best choice.
 
     The ports make up the label: an option of a member is at all of its ports with the label or at
     none. The proof shows that these members are a best answer to "this label or any other".
     """
 
-    ports: tuple[Port, ...]
+    ports: tuple[ValueOrder, ...]
     members: tuple[int, ...]
     proof: Proof
 
@@ -93,7 +93,7 @@ class Step(NamedTuple):
 class Persistent(NamedTuple):
     """Members fixed step by step, and the components into which the rest falls."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[Persistency, ...]
     parts: tuple[Decided, ...]
 
 

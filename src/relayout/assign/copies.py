@@ -9,13 +9,13 @@ import onnx_ir as ir
 
 from relayout.assign.formulate import Formulation
 from relayout.assign.frames import Frame
-from relayout.graph.edit import Editor
+from relayout.graph.editing.editor import Editor
 from relayout.graph.read import constant_of, is_op, perm_of
 from relayout.layout.permutation import Permutation
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredTensor:
     """A tensor as it lies in the new graph: `value` is the tensor transposed by `order`."""
 
     value: ir.Value
@@ -34,7 +34,7 @@ class Copies:
     ) -> None:
         self.formulation, self.part, self.editors = formulation, formulation.part, editors
         self.owners = {value: self.part.graph_of(value) for value in formulation.tensors}
-        self.stored: dict[ir.Value, Stored] = {}
+        self.stored: dict[ir.Value, StoredTensor] = {}
         self.made: dict[tuple[ir.Value, Permutation], ir.Value] = {}
         self.constants: dict[tuple[ir.Value, Permutation, ir.Graph], ir.Value] = {}
         self.shared: dict[tuple[ir.Value, int | None], ir.Graph] = {}
@@ -52,7 +52,7 @@ class Copies:
 
     def store(self, given: ir.Value, value: ir.Value, order: Permutation | None) -> None:
         """Remember where the tensor of a given value lies."""
-        self.stored[given] = Stored(value, _full(order, self.formulation.frames.of(given)))
+        self.stored[given] = StoredTensor(value, _full(order, self.formulation.frames.of(given)))
 
     def read(
         self, value: ir.Value, order: Permutation | None, graph: ir.Graph, before: ir.Node | None
@@ -110,9 +110,9 @@ class Copies:
             return value
         return editor.transposed(source, move, before=before)
 
-    def _lying(self, frame: Frame) -> Stored:
+    def _lying(self, frame: Frame) -> StoredTensor:
         found = self.stored.get(frame.tensor)
-        return Stored(frame.tensor, _full(None, frame)) if found is None else found
+        return StoredTensor(frame.tensor, _full(None, frame)) if found is None else found
 
 
 def _full(order: Permutation | None, frame: Frame) -> Permutation | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -16,13 +16,12 @@ from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Transport
 from relayout.ops.control import Border, Tie
 from relayout.ops.measure import SOFTMAXES, bytes_in_einsum, bytes_in_softmax, bytes_of
-from relayout.ops.rule import unchanged
+from relayout.ops.rule import Orders, unchanged
 
-Ports: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
+VariantPlaces: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
 """The places of the orders a variant reads and writes."""
-Form: TypeAlias = tuple[Ports, bool]
+VariantForm: TypeAlias = tuple[VariantPlaces, bool]
 """The ports of a variant, and whether the target lacks a kernel for it."""
-Orders: TypeAlias = Sequence[Permutation | None]
 
 
 @dataclass(slots=True)
@@ -34,7 +33,7 @@ class Draft(ABC):
     graphs: list[ir.Graph]
     """Where each operand is read."""
     results: list[Frame]
-    variants: dict[Form, Transport] = field(default_factory=dict, init=False)
+    variants: dict[VariantForm, Transport] = field(default_factory=dict, init=False)
 
     @property
     def name(self) -> str:

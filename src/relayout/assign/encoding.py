@@ -9,14 +9,14 @@ from relayout.assign.assignment import Assignment
 from relayout.assign.component import (
     Branch,
     Component,
+    ComponentValue,
     Decided,
     Leaf,
     Member,
     Option,
+    Persistency,
     Persistent,
     Proof,
-    Step,
-    Stored,
 )
 from relayout.assign.problem import CopyPrice
 
@@ -81,7 +81,7 @@ def _encode_proof(proof: Proof) -> dict[str, Json]:
     return {"member": proof.member, "cases": cases}
 
 
-def _encode_step(step: Step) -> dict[str, Json]:
+def _encode_step(step: Persistency) -> dict[str, Json]:
     proof = _encode_proof(step.proof)
     return {"ports": _lists(step.ports), "members": list(step.members), "proof": proof}
 
@@ -112,7 +112,7 @@ def _decode_member(data: Mapping[str, Json]) -> Member:
     return Member(_integer(data["operator"]), str(data["name"]), data["home"] is True, options)
 
 
-def _decode_value(data: Mapping[str, Json]) -> Stored:
+def _decode_value(data: Mapping[str, Json]) -> ComponentValue:
     orders = tuple(map(str, data["orders"]))
     price = data["copy_price"]
     copy_price = _rows(price, len(orders)) if isinstance(price, list) else _integer(price)
@@ -121,10 +121,12 @@ def _decode_value(data: Mapping[str, Json]) -> Stored:
     lowest = copy_price if isinstance(copy_price, int) else min(map(min, copy_price))
     if lowest < 0:
         raise ValueError("a copy price is negative")
-    return Stored(_integer(data["value"]), str(data["name"]), orders, copy_price, -1, ())
+    return ComponentValue(_integer(data["value"]), str(data["name"]), orders, copy_price, -1, ())
 
 
-def _with_ports(members: Sequence[Member], values: Sequence[Stored]) -> tuple[Stored, ...]:
+def _with_ports(
+    members: Sequence[Member], values: Sequence[ComponentValue]
+) -> tuple[ComponentValue, ...]:
     """The values with their producers and readers, which the options of the members name."""
     producers = [-1] * len(values)
     readers: list[dict[int, None]] = [{} for _ in values]
@@ -143,7 +145,7 @@ def _with_ports(members: Sequence[Member], values: Sequence[Stored]) -> tuple[St
     return tuple(v._replace(producer=p, readers=tuple(r)) for v, p, r in ported)
 
 
-def _check_option(option: Option, first: Option, values: Sequence[Stored]) -> None:
+def _check_option(option: Option, first: Option, values: Sequence[ComponentValue]) -> None:
     for value, order in option.reads + option.writes:
         if not (0 <= value < len(values) and 0 <= order < len(values[value].orders)):
             raise ValueError("an option names no value or no order")
@@ -166,9 +168,9 @@ def _decode_proof(data: Mapping[str, Json]) -> Proof:
     return Leaf(_integer(data["scale"]), offers, shares)
 
 
-def _decode_step(data: Mapping[str, Json]) -> Step:
+def _decode_step(data: Mapping[str, Json]) -> Persistency:
     members = tuple(map(_integer, data["members"]))
-    return Step(_rows(data["ports"], 2), members, _decode_proof(data["proof"]))
+    return Persistency(_rows(data["ports"], 2), members, _decode_proof(data["proof"]))
 
 
 def _rows(rows: Sequence[Sequence[Json]], width: int) -> tuple[Any, ...]:

@@ -252,7 +252,7 @@ class _Drafting:
 
     def _want(self, frame: Frame, order: Permutation | None) -> int | None:
         """The place of an order among the candidates of its tensor; None if it cannot be one."""
-        if frame.view is None and order is not None and not order.is_identity:
+        if not frame.admits(order):
             return None
         tensor, stored = self.tensors[frame.tensor], frame.stored(order)
         place = tensor.place(stored)

@@ -23,6 +23,15 @@ class Frame:
     view: Permutation | None
     """None where the rank is unknown, so that only the given order exists."""
 
+    def admits(self, order: Permutation | None) -> bool:
+        """Whether the value can be wanted in `order` (None: as given).
+
+        In a model that is not valid an operator may give another rank than is declared.
+        """
+        if order is None:
+            return True
+        return order.is_identity if self.view is None else order.rank == self.view.rank
+
     def stored(self, order: Permutation | None) -> Permutation | None:
         """The order of the tensor when the value is wanted in `order` (None: as given)."""
         if self.view is None:

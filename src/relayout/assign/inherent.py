@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from relayout.assign.problem import LayoutProblem, Operator, Variant
 
-Orders: TypeAlias = frozenset[int] | None
+PossibleOrders: TypeAlias = frozenset[int] | None
 """The orders that are possible; None: any."""
 
 
@@ -25,9 +25,9 @@ class Possible:
     """
 
     problem: LayoutProblem
-    stored: dict[int, Orders] = field(default_factory=dict)
+    stored: dict[int, PossibleOrders] = field(default_factory=dict)
     """By value, the orders in which it can be stored."""
-    taken: dict[tuple[int, int], Orders] = field(default_factory=dict)
+    taken: dict[tuple[int, int], PossibleOrders] = field(default_factory=dict)
     """By operator and operand, the orders in which it can be read."""
     readers: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
 
@@ -69,11 +69,11 @@ class Possible:
             self.taken[number, port] = _at(port, [v.reads for v in fitting or operator.variants])
 
 
-def _fits(pairs: Iterable[tuple[int, Orders]]) -> bool:
+def _fits(pairs: Iterable[tuple[int, PossibleOrders]]) -> bool:
     return all(orders is None or order in orders for order, orders in pairs)
 
 
-def _can_be_read(variant: Variant, wanted: list[list[Orders]]) -> bool:
+def _can_be_read(variant: Variant, wanted: list[list[PossibleOrders]]) -> bool:
     """Whether everyone who reads what a variant writes can take it so."""
     pairs = zip(variant.writes, wanted, strict=True)
     return all(_fits((order, orders) for orders in sets) for order, sets in pairs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from relayout.fusion.sketch import Result, Sketch
+from relayout.fusion.sketch import Sketch, SketchResult
 
 LONGEST_SEARCH = 512
 """How many clusters are looked at to show that a merge closes no cycle; further ones refuse it."""
@@ -52,14 +52,14 @@ class Clusters:
 
     def results(
         self, members: Iterable[int], clusters: Sequence[int]
-    ) -> Iterator[tuple[int, Result]]:
+    ) -> Iterator[tuple[int, SketchResult]]:
         """What is read outside of some clusters that would run as one, with what makes it."""
         for number in members:
             for result in self.sketch.operators[number].results:
                 if self.is_result(number, result, clusters):
                     yield number, result
 
-    def is_result(self, number: int, result: Result, clusters: Sequence[int]) -> bool:
+    def is_result(self, number: int, result: SketchResult, clusters: Sequence[int]) -> bool:
         """Whether what an operator of some clusters makes is read outside of them."""
         return result.leaves or any(
             home not in clusters and number not in self.inside[home]
@@ -117,7 +117,7 @@ class Clusters:
                 for result in operator.results:
                     self._link_readers(home, operator.number, result)
 
-    def _link_readers(self, home: int, number: int, result: Result) -> None:
+    def _link_readers(self, home: int, number: int, result: SketchResult) -> None:
         for reader in result.readers:
             for other in self.homes[reader]:
                 if number not in self.inside[other]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from relayout.fusion.faithful import Fused, fuse
+from relayout.fusion.faithful import FusedRegion, fuse
 from relayout.fusion.forward_graph import Vertex
 from relayout.fusion.groups import Limits
 from relayout.fusion.unions import Union
@@ -20,7 +20,7 @@ def dump(region: Region, limits: Limits | None = None) -> str:
     return "\n".join(lines)
 
 
-def _vertex_line(vertex: Vertex, fused: Fused, numbers: dict[Union, int]) -> str:
+def _vertex_line(vertex: Vertex, fused: FusedRegion, numbers: dict[Union, int]) -> str:
     uses = ", ".join(f"{reader.index}:{int(kind)}" for reader, kind in vertex.uses)
     place = fused.dominators[vertex.index]
     external = " extern" if vertex.is_external else ""

@@ -23,7 +23,7 @@ class Tag(StrEnum):
     """A node with bodies; whatever it reads is read from memory."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Expression:
     """Two expressions are one only if they are the same object."""
 

@@ -21,7 +21,7 @@ from relayout.ops.kind import Kind
 
 
 @dataclass(frozen=True, slots=True)
-class Fused:
+class FusedRegion:
     """All that the phases know at the end."""
 
     translation: Translation
@@ -31,12 +31,12 @@ class Fused:
     refusals: dict[int, Why]
 
 
-def fuse(region: Region, limits: Limits) -> Fused:
+def fuse(region: Region, limits: Limits) -> FusedRegion:
     translation = translate(region)
     order = forward_graph(translation.parameters, translation.results)
     dominators = post_dominators(order)
     phases = Phases(order, dominators, limits)
-    return Fused(translation, order, dominators, phases.run(), phases.refusals)
+    return FusedRegion(translation, order, dominators, phases.run(), phases.refusals)
 
 
 def faithful(region: Region, limits: Limits) -> Partition:
@@ -46,7 +46,7 @@ def faithful(region: Region, limits: Limits) -> Partition:
     return Partition(region.graph, tuple(groups_of(fused)), refusals, "tvm")
 
 
-def groups_of(fused: Fused) -> list[Group]:
+def groups_of(fused: FusedRegion) -> list[Group]:
     """The groups, in the order of the vertices that all others in a group lead to."""
     members: dict[int, list[Vertex]] = {}
     for vertex, union in zip(fused.order, fused.unions, strict=True):
@@ -76,7 +76,7 @@ def parameters_of(node: ir.Node, translation: Translation) -> tuple[ir.Value, ..
     return tuple(dict.fromkeys(value for value in given if value is not None))
 
 
-def _group(members: Sequence[Vertex], fused: Fused, position: dict[ir.Node, int]) -> Group:
+def _group(members: Sequence[Vertex], fused: FusedRegion, position: dict[ir.Node, int]) -> Group:
     union = fused.unions[members[0].index].find()
     found: list[ir.Node] = [v.expression.source for v in members if _is_operator(v)]
     nodes = sorted(found, key=position.__getitem__)

@@ -24,7 +24,7 @@ class Vertex:
 
 def forward_graph(parameters: Sequence[Expression], results: Sequence[Expression]) -> list[Vertex]:
     """The vertices in the order of a walk that numbers operands before what reads them."""
-    builder = _Builder()
+    builder = _GraphWalk()
     for root in (*parameters, *results):
         builder.use(root, None, Kind.OPAQUE)
     for root in (*parameters, *results):
@@ -32,7 +32,7 @@ def forward_graph(parameters: Sequence[Expression], results: Sequence[Expression
     return builder.order
 
 
-class _Builder:
+class _GraphWalk:
     def __init__(self) -> None:
         self.order: list[Vertex] = []
         self._vertices: dict[Expression, Vertex] = {}

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from relayout.fusion.clusters import Clusters
+from relayout.fusion.common_loop import CommonLoop
 from relayout.fusion.groups import Abilities, Limits
-from relayout.fusion.kernel import Kernel
 from relayout.fusion.repeats import Rates, repeated_seconds
 from relayout.fusion.siblings import are_siblings
 from relayout.fusion.summaries import Summaries, Summary
@@ -127,6 +127,6 @@ class Gains:
             return Why(Code.DEPTH)
         return self._kernel(members, summary).refusal()
 
-    def _kernel(self, members: Sequence[int], summary: Summary) -> Kernel:
+    def _kernel(self, members: Sequence[int], summary: Summary) -> CommonLoop:
         makers = {number for number, _result in summary.results}
-        return Kernel(self._clusters.sketch, members, makers, self._abilities)
+        return CommonLoop(self._clusters.sketch, members, makers, self._abilities)

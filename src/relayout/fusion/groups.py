@@ -71,7 +71,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class MergeRefusal:
     """Why a value is handed over through memory: a code, and the facts behind it."""
 
     producer: ir.Node
@@ -87,5 +87,5 @@ class Partition:
 
     graph: ir.Graph
     groups: tuple[Group, ...]
-    refusals: tuple[Refusal, ...]
+    refusals: tuple[MergeRefusal, ...]
     mode: Mode

@@ -15,7 +15,7 @@ from relayout.fusion.clusters import Clusters
 from relayout.fusion.duplication import repeat_cheap
 from relayout.fusion.faithful import faithful, fuse, groups_of
 from relayout.fusion.gains import Gains
-from relayout.fusion.groups import Abilities, Group, Limits, Partition, Refusal
+from relayout.fusion.groups import Abilities, Group, Limits, MergeRefusal, Partition
 from relayout.fusion.merging import Merging
 from relayout.fusion.reasons import reason_of
 from relayout.fusion.repeats import Rates, without_repeats
@@ -61,13 +61,13 @@ def _group(clusters: Clusters, cluster: int) -> Group:
     return Group(tuple(nodes), max(kinds.values()), anchor, tuple(repeated), constants)
 
 
-def _refusals(clusters: Clusters, merging: Merging, limits: Limits) -> Iterator[Refusal]:
+def _refusals(clusters: Clusters, merging: Merging, limits: Limits) -> Iterator[MergeRefusal]:
     """Why an operator that reads the result of another has a kernel of its own."""
     for cluster in clusters.in_order():
         for reader, producer, consumer in _crossings(clusters, cluster):
             why = merging.refusals.get((cluster, reader), Why(Code.READERS))
             code, reason = reason_of(why, clusters.sketch, producer, consumer, limits)
-            yield Refusal(producer, consumer, code, reason)
+            yield MergeRefusal(producer, consumer, code, reason)
 
 
 def _crossings(clusters: Clusters, cluster: int) -> Iterator[tuple[int, ir.Node, ir.Node]]:

@@ -9,10 +9,10 @@ from collections.abc import Iterable
 import onnx_ir as ir
 
 from relayout.fusion.clusters import Clusters
+from relayout.fusion.common_loop import ANCHORS, ROWS
 from relayout.fusion.gains import Gains
-from relayout.fusion.kernel import ANCHORS, ROWS
 from relayout.fusion.siblings import sibling_key
-from relayout.fusion.sketch import Operator, Sketch, count_of
+from relayout.fusion.sketch import Sketch, SketchOperator, count_of
 from relayout.fusion.words import Code, Why
 from relayout.graph.read import constant_of
 from relayout.ops.iteration import Role
@@ -136,7 +136,7 @@ class Merging:
         return next((_space(each) for each in operators if each.role in ROWS), operators[-1].count)
 
 
-def _space(operator: Operator) -> object:
+def _space(operator: SketchOperator) -> object:
     return count_of(operator.operand_shape(0))
 
 

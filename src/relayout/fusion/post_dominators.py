@@ -29,7 +29,7 @@ class Dominator:
 
 
 @dataclass(slots=True)
-class _Place:
+class _TreeVertex:
     parent: int
     depth: int
     between: Kind
@@ -41,8 +41,10 @@ class _Place:
 
 @dataclass(slots=True)
 class _Tree:
-    places: dict[int, _Place] = field(
-        default_factory=lambda: {ROOT: _Place(ROOT, 0, Kind.ELEMENTWISE, ROOT, Kind.ELEMENTWISE)}
+    places: dict[int, _TreeVertex] = field(
+        default_factory=lambda: {
+            ROOT: _TreeVertex(ROOT, 0, Kind.ELEMENTWISE, ROOT, Kind.ELEMENTWISE)
+        }
     )
 
     def hang(self, index: int, parent: int, between: Kind) -> None:
@@ -51,7 +53,7 @@ class _Tree:
         beyond = self.places[above.jump]
         if above.depth - beyond.depth == beyond.depth - self.places[beyond.jump].depth:
             jump, jumped = beyond.jump, max(between, above.jumped, beyond.jumped)
-        self.places[index] = _Place(parent, above.depth + 1, between, jump, jumped)
+        self.places[index] = _TreeVertex(parent, above.depth + 1, between, jump, jumped)
 
     def meet(self, first: int, second: int) -> tuple[int, Kind]:
         """The lowest common ancestor, and the highest kind on the ways there."""
@@ -93,6 +95,6 @@ def _above(vertex: Vertex, tree: _Tree) -> tuple[int, Kind]:
     return parent, between
 
 
-def _stated(place: _Place) -> Dominator:
+def _stated(place: _TreeVertex) -> Dominator:
     parent = None if place.parent == ROOT else place.parent
     return Dominator(parent, place.depth, place.between)

@@ -8,7 +8,7 @@ import onnx_ir as ir
 
 from relayout.fusion.expressions import Tag
 from relayout.fusion.forward_graph import Vertex
-from relayout.fusion.groups import Limits, Refusal
+from relayout.fusion.groups import Limits, MergeRefusal
 from relayout.fusion.naming import named, opaque_reason
 from relayout.fusion.post_dominators import Dominator
 from relayout.fusion.translate import Translation
@@ -32,7 +32,7 @@ class Refusals:
         self._unions = unions
         self._limits = limits
 
-    def stated(self, order: Sequence[Vertex], whys: dict[int, Why]) -> Iterator[Refusal]:
+    def stated(self, order: Sequence[Vertex], whys: dict[int, Why]) -> Iterator[MergeRefusal]:
         for vertex in order:
             producer = operator_of(vertex)
             why = whys.get(vertex.index)
@@ -50,49 +50,53 @@ class Refusals:
 
     def _refusal(
         self, vertex: Vertex, producer: ir.Node, end: Vertex, consumer: ir.Node | None, code: Code
-    ) -> Refusal:
+    ) -> MergeRefusal:
         if code is Code.OPAQUE:
-            return Refusal(
+            return MergeRefusal(
                 producer, consumer, *opaque_reason(producer, self._translation.fusings[producer])
             )
         if code is Code.EXTERN:
-            return Refusal(producer, None, code, f"{named(producer)} is read outside the graph")
+            return MergeRefusal(
+                producer, None, code, f"{named(producer)} is read outside the graph"
+            )
         if code is Code.NO_POST_DOMINATOR:
-            return Refusal(producer, None, code, _never_meet(vertex, producer))
+            return MergeRefusal(producer, None, code, _never_meet(vertex, producer))
         if code is Code.DEPTH:
             most = f"more than {self._limits.max_depth} operators would share a kernel"
-            return Refusal(producer, consumer, code, most)
+            return MergeRefusal(producer, consumer, code, most)
         if code is Code.ARGUMENTS:
             most = f"the kernel would take more than {self._limits.max_args} arguments"
-            return Refusal(producer, consumer, code, most)
+            return MergeRefusal(producer, consumer, code, most)
         return self._by_kind(vertex, producer, end, consumer, code)
 
     def _by_kind(
         self, vertex: Vertex, producer: ir.Node, end: Vertex, consumer: ir.Node | None, code: Code
-    ) -> Refusal:
+    ) -> MergeRefusal:
         kind = self._unions[vertex.index].kind
         whole = self._unions[end.index].find().kind
         if whole is Kind.OPAQUE and consumer is not None:
-            return Refusal(
+            return MergeRefusal(
                 producer, consumer, *opaque_reason(consumer, self._translation.fusings[consumer])
             )
         if code is Code.TUPLE_SINK:
-            return Refusal(producer, consumer, code, "the tensors named together stay apart")
+            return MergeRefusal(producer, consumer, code, "the tensors named together stay apart")
         if kind is Kind.REDUCTION:
             reason = f"{named(producer)} reduces, and nothing follows a reduction in its kernel"
-            return Refusal(producer, consumer, Code.REDUCTION_SOURCE, reason)
+            return MergeRefusal(producer, consumer, Code.REDUCTION_SOURCE, reason)
         if kind is Kind.COMPLEX and whole is Kind.COMPLEX:
             reason = "both sides hold a complex operator"
-            return Refusal(producer, consumer, Code.TWO_ANCHORS, reason)
+            return MergeRefusal(producer, consumer, Code.TWO_ANCHORS, reason)
         between = self._dominators[vertex.index].between
         if kind <= Kind.INJECTIVE and between is Kind.COMPLEX:
             reason = f"nothing is computed while {_word(consumer)} reads its operands"
-            return Refusal(producer, consumer, Code.COMPLEX_PROLOGUE, reason)
+            return MergeRefusal(producer, consumer, Code.COMPLEX_PROLOGUE, reason)
         if kind is Kind.INJECTIVE and whole is Kind.REDUCTION:
             reason = f"{named(producer)} moves elements, and a reduction reads them in place"
-            return Refusal(producer, consumer, Code.INJECTIVE_INTO_REDUCTION, reason)
+            return MergeRefusal(producer, consumer, Code.INJECTIVE_INTO_REDUCTION, reason)
         facts = f"the way to {_word(consumer)} is {_kind(between)}, the group there {_kind(whole)}"
-        return Refusal(producer, consumer, code, f"{named(producer)} is {_kind(kind)}, {facts}")
+        return MergeRefusal(
+            producer, consumer, code, f"{named(producer)} is {_kind(kind)}, {facts}"
+        )
 
 
 def operator_of(vertex: Vertex) -> ir.Node | None:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 
-from relayout.fusion.sketch import Count, Operator, Sketch
+from relayout.fusion.sketch import Count, Sketch, SketchOperator
 from relayout.ops.iteration import Role
 
 
@@ -55,7 +55,7 @@ def _repeats(sketch: Sketch, members: Sequence[int], tied: Container[int]) -> di
     return repeats
 
 
-def ratio(reader: Operator, source: Operator) -> float:
+def ratio(reader: SketchOperator, source: SketchOperator) -> float:
     """How often a reader reads each element of what another operator makes."""
     if reader.role not in {Role.GATHER, Role.POINTWISE} or reader.count == source.count:
         return 1.0
@@ -73,7 +73,7 @@ def _quotient(count: Count, by: Count) -> float:
     return math.inf if symbols else count[0] / by[0]
 
 
-def _elements(operator: Operator) -> float:
+def _elements(operator: SketchOperator) -> float:
     if operator.count is None or operator.count[1]:
         return math.inf
     return float(operator.count[0])

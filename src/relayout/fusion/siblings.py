@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import onnx_ir as ir
 
-from relayout.fusion.sketch import Operator
+from relayout.fusion.sketch import SketchOperator
 from relayout.graph.read import constant_of
 
 WEIGHT = 1
 
 
-def are_siblings(operators: Sequence[Operator]) -> bool:
+def are_siblings(operators: Sequence[SketchOperator]) -> bool:
     """Whether all are the same product of the same tensor, but for the number of results."""
     first = operators[0].node
     if any(each.node.inputs[0] is not first.inputs[0] for each in operators):
@@ -21,7 +21,7 @@ def are_siblings(operators: Sequence[Operator]) -> bool:
     return keys[0] is not None and all(key == keys[0] for key in keys)
 
 
-def sibling_key(operator: Operator) -> tuple[object, ...] | None:
+def sibling_key(operator: SketchOperator) -> tuple[object, ...] | None:
     """What siblings have in common; None for an operator that can have none."""
     node = operator.node
     axis = _results_axis(operator)
@@ -39,7 +39,7 @@ def sibling_key(operator: Operator) -> tuple[object, ...] | None:
     return (*key, operator.view.has(2))
 
 
-def joins_siblings(operator: Operator, anchors: Sequence[Operator]) -> bool:
+def joins_siblings(operator: SketchOperator, anchors: Sequence[SketchOperator]) -> bool:
     """Whether an operator writes the results of siblings side by side, each whole."""
     if len(anchors) < 2 or operator.node.op_type != "Concat" or operator.shape is None:
         return False
@@ -52,7 +52,7 @@ def joins_siblings(operator: Operator, anchors: Sequence[Operator]) -> bool:
     return all(operator.operand_shape(place) in shapes for place in places)
 
 
-def _results_axis(operator: Operator) -> int | None:
+def _results_axis(operator: SketchOperator) -> int | None:
     """The axis of the weight along which results lie."""
     node = operator.node
     if node.domain not in {"", "ai.onnx"}:

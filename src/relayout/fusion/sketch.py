@@ -37,7 +37,7 @@ def count_of(shape: Shape | None) -> Count | None:
 
 
 @dataclass(slots=True)
-class Result:
+class SketchResult:
     """A value that an operator makes."""
 
     value: ir.Value
@@ -49,7 +49,7 @@ class Result:
 
 
 @dataclass(slots=True)
-class Operator:
+class SketchOperator:
     number: int
     view: NodeView
     role: Role
@@ -58,7 +58,7 @@ class Operator:
     count: Count | None
     producers: list[int]
     """For each operand the operator that makes it, or OUTSIDE."""
-    results: list[Result]
+    results: list[SketchResult]
     work: int
     """Simple operations for each element."""
     is_view: bool
@@ -74,7 +74,7 @@ class Operator:
 class Sketch:
     def __init__(self, translation: Translation) -> None:
         self.translation = translation
-        self.operators: list[Operator] = []
+        self.operators: list[SketchOperator] = []
         self._makers: dict[ir.Value, tuple[int, int]] = {}
         for node in translation.calls:
             self._add(node)
@@ -111,7 +111,7 @@ class Sketch:
             )
         )
 
-    def _is_held(self, value: ir.Value, operator: Operator) -> bool:
+    def _is_held(self, value: ir.Value, operator: SketchOperator) -> bool:
         if value in self._held:
             return True
         places = self.translation.fusings[operator.node].parameters
@@ -138,7 +138,7 @@ class Sketch:
         view = self.translation.region.view(node)
         iteration = iteration_of(view, self.translation.fusings[node])
         results = [
-            Result(value, bytes_of(value, {}), leaves=value.is_graph_output())
+            SketchResult(value, bytes_of(value, {}), leaves=value.is_graph_output())
             for value in node.outputs
             if value.name and (value.uses() or value.is_graph_output())
         ]
@@ -148,7 +148,7 @@ class Sketch:
         work = work_per_element(node)
         count = count_of(shape)
         self.operators.append(
-            Operator(
+            SketchOperator(
                 number,
                 view,
                 iteration.role,

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import onnx_ir as ir
 
 from relayout.fusion.clusters import Clusters
-from relayout.fusion.kernel import ANCHORS
-from relayout.fusion.sketch import Count, Operator, Result
+from relayout.fusion.common_loop import ANCHORS
+from relayout.fusion.sketch import Count, SketchOperator, SketchResult
 from relayout.ops.iteration import Role
 
 
@@ -20,10 +20,10 @@ from relayout.ops.iteration import Role
 class Summary:
     operands: dict[ir.Value, int]
     """What is read from memory, with its size."""
-    results: list[tuple[int, Result]]
+    results: list[tuple[int, SketchResult]]
     """What is written there, with the operator that makes it."""
     size: int
-    anchors: tuple[Operator, ...]
+    anchors: tuple[SketchOperator, ...]
     opaque: int | None
     """An operator that shares its kernel with nothing."""
     is_view: bool

@@ -69,9 +69,14 @@ def _operand(value: ir.Value, made: Translation) -> Expression:
     if tensor is None:
         return _parameter(value, made)
     is_held = not tuple(tensor.shape) and tensor.dtype in HELD_IN_KERNELS
-    constant = _expression(Tag.CONSTANT, (), value)
-    constant.shape = tuple(int(length) for length in tensor.shape.numpy())
-    constant.kind = Kind.ELEMENTWISE if is_held else Kind.OPAQUE
+    constant = Expression(
+        Tag.CONSTANT,
+        shape=tuple(int(length) for length in tensor.shape.numpy()),
+        kind=Kind.ELEMENTWISE if is_held else Kind.OPAQUE,
+        is_tensor=is_tensor(value),
+        name=value.name or "",
+        source=value,
+    )
     made.values[value] = constant
     return constant
 
@@ -99,21 +104,25 @@ def _call(node: ir.Node, made: Translation) -> None:
     if any(True for _body in subgraphs_of(node)):
         tag = Tag.CONTROL
         operands += [_operand(value, made) for value in captured_by(node)]
-    call = Expression(tag, tuple(operands), kind=fusing.kind, name=node.op_type, source=node)
-    made.calls[node] = call
-    _bind_results(node, call, made)
+    _bind_results(node, tag, tuple(operands), made)
 
 
-def _bind_results(node: ir.Node, call: Expression, made: Translation) -> None:
+def _bind_results(
+    node: ir.Node, tag: Tag, operands: tuple[Expression, ...], made: Translation
+) -> None:
     """A node with one result is that result; of others each result is a field."""
     named = [value for value in node.outputs if value.name]
     used = [value for value in named if value.uses() or value.is_graph_output()]
-    if len(named) <= 1 or (len(used) == 1 and not is_op(node, "Split")):
-        for value in (used or named)[:1]:
-            call.shape, call.is_tensor = shape_of(value), is_tensor(value)
-            made.values[value] = call
-        return
-    call.is_tensor = False
-    call.only_tensors = all(is_tensor(value) for value in named)
-    for value in used:
+    is_one = len(named) <= 1 or (len(used) == 1 and not is_op(node, "Split"))
+    only = next(iter(used or named), None) if is_one else None
+    call = made.calls[node] = Expression(
+        *(tag, operands, shape_of(only), made.fusings[node].kind),
+        is_tensor=is_one if only is None else is_tensor(only),
+        only_tensors=is_one or all(map(is_tensor, named)),
+        name=node.op_type,
+        source=node,
+    )
+    if only is not None:
+        made.values[only] = call
+    for value in [] if is_one else used:
         made.values[value] = _expression(Tag.FIELD, (call,), value)

@@ -17,7 +17,7 @@ class InvariantError(RuntimeError):
 
 
 @dataclass(frozen=True, slots=True)
-class Port:
+class SignaturePort:
     """One input or output of a graph, as the user of the model sees it."""
 
     name: str | None
@@ -26,20 +26,20 @@ class Port:
 
 
 @dataclass(frozen=True, slots=True)
-class Interface:
+class Signature:
     """The names, order, types and shapes of what goes in and out of a model."""
 
-    inputs: tuple[Port, ...]
-    outputs: tuple[Port, ...]
+    inputs: tuple[SignaturePort, ...]
+    outputs: tuple[SignaturePort, ...]
 
     @classmethod
-    def of(cls, model: ir.Model) -> Interface:
+    def of(cls, model: ir.Model) -> Signature:
         return cls(_ports(model.graph.inputs), _ports(model.graph.outputs))
 
 
-def check(model: ir.Model, interface: Interface) -> None:
+def check(model: ir.Model, signature: Signature) -> None:
     """Raise if names clash, an operand has no source, or the interface has changed."""
-    _check_interface(Interface.of(model), interface)
+    _check_signature(Signature.of(model), signature)
     _check_graph(model.graph, [])
     for function in model.functions.values():
         _check_graph(function.graph, [])
@@ -47,7 +47,7 @@ def check(model: ir.Model, interface: Interface) -> None:
         _check_transposes(region)
 
 
-def _check_interface(now: Interface, before: Interface) -> None:
+def _check_signature(now: Signature, before: Signature) -> None:
     for ports, wanted, kind in (
         (now.inputs, before.inputs, "input"),
         (now.outputs, before.outputs, "output"),
@@ -58,7 +58,7 @@ def _check_interface(now: Interface, before: Interface) -> None:
             _check_port(port, original, kind)
 
 
-def _check_port(port: Port, original: Port, kind: str) -> None:
+def _check_port(port: SignaturePort, original: SignaturePort, kind: str) -> None:
     if original.dtype not in {None, port.dtype}:
         raise InvariantError(f"{kind} {port.name!r} has another element type")
     if original.shape is None or port.shape is None:
@@ -70,11 +70,11 @@ def _check_port(port: Port, original: Port, kind: str) -> None:
             raise InvariantError(f"{kind} {port.name!r} has another shape")
 
 
-Scopes: TypeAlias = list[set[str]]
+VisibleNames: TypeAlias = list[set[str]]
 """The names that can be seen, one set per graph, the innermost graph last."""
 
 
-def _check_graph(graph: ir.Graph, outer: Scopes) -> None:
+def _check_graph(graph: ir.Graph, outer: VisibleNames) -> None:
     """Every operand is defined before it is read, and every name once.
 
     Recursion is safe: the file format does not allow more than some thirty graphs in each other.
@@ -93,7 +93,7 @@ def _check_graph(graph: ir.Graph, outer: Scopes) -> None:
             raise InvariantError(f"graph output {value.name!r} is computed by nothing")
 
 
-def _define(values: Iterable[ir.Value], scopes: Scopes) -> None:
+def _define(values: Iterable[ir.Value], scopes: VisibleNames) -> None:
     for value in values:
         if not value.name:
             continue
@@ -102,11 +102,11 @@ def _define(values: Iterable[ir.Value], scopes: Scopes) -> None:
         scopes[-1].add(value.name)
 
 
-def _is_defined(value: ir.Value, scopes: Scopes) -> bool:
+def _is_defined(value: ir.Value, scopes: VisibleNames) -> bool:
     return any(value.name in names for names in scopes)
 
 
-def _check_operands(node: ir.Node, scopes: Scopes) -> None:
+def _check_operands(node: ir.Node, scopes: VisibleNames) -> None:
     for value in node.inputs:
         if value is None or _is_opaque(value):
             continue
@@ -135,5 +135,5 @@ def _check_transposes(region: Region) -> None:
                 )
 
 
-def _ports(values: Iterable[ir.Value]) -> tuple[Port, ...]:
-    return tuple(Port(value.name, value.dtype, shape_of(value)) for value in values)
+def _ports(values: Iterable[ir.Value]) -> tuple[SignaturePort, ...]:
+    return tuple(SignaturePort(value.name, value.dtype, shape_of(value)) for value in values)

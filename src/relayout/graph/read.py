@@ -34,18 +34,14 @@ def lengths_of(shape: ir.Shape) -> Shape:
     return tuple(_dim(dim) for dim in shape)
 
 
-_NONZERO = "relayout.nonzero lengths"
-
-
-def tell_nonzero(graph: ir.Graph, symbols: frozenset[Symbol]) -> None:
-    """Note which lengths cannot be 0 in any run of a graph that comes to its end."""
-    graph.meta[_NONZERO] = symbols
+NONZERO = "relayout.nonzero lengths"
+"""The key under which a graph notes the lengths that cannot be 0 in any of its runs."""
 
 
 def nonzero_lengths(node: ir.Node) -> frozenset[Symbol]:
     """The lengths that are known not to be 0 where a node runs."""
     graph = node.graph
-    return frozenset() if graph is None else graph.meta.get(_NONZERO, frozenset())
+    return frozenset() if graph is None else graph.meta.get(NONZERO, frozenset())
 
 
 def _dim(dim: int | ir.SymbolicDim) -> Dim:

@@ -66,7 +66,7 @@ def infer_colours(
 ) -> Transmission[ir.Value, Colour]:
     """Colour every value that nodes in topological order touch."""
     operators = [Told.by(view) for view in views]
-    return transmit(operators, _sources(operators), _Palette(operators, look))
+    return transmit(operators, _sources(operators), _LookPalette(operators, look))
 
 
 def views_of(model: ir.Model) -> Iterator[NodeView]:
@@ -104,7 +104,7 @@ def _kernel_colours(view: NodeView) -> list[Pair]:
     return told(view, layouts)
 
 
-class _Palette:
+class _LookPalette:
     def __init__(self, operators: Sequence[Told], look: Look) -> None:
         self.preferred: dict[ir.Value, Colour] = {}
         self.bound: set[ir.Value] = set()

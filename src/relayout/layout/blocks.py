@@ -46,6 +46,8 @@ class Size:
         return Size(self.number // other.number, tuple(sorted(symbols.elements())))
 
 
+Sizes: TypeAlias = tuple[Size, ...]
+
 UNIT = Size()
 
 

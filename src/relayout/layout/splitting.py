@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from relayout.layout.axes import Mode, cut_into
-from relayout.layout.blocks import UNIT, Size
+from relayout.layout.blocks import UNIT, Size, Sizes
 from relayout.layout.permutation import AxisError
+from relayout.layout.strided_axes import StridedAxis, cut_into
 from relayout.layout.transport import Changes
 
-Sizes: TypeAlias = tuple[Size, ...]
 Labels: TypeAlias = tuple[int, ...]
 """One number per axis; axes with the same number run over the same index."""
 
@@ -88,7 +87,7 @@ def merged_from(source: Sizes, result: Sizes) -> Groups:
 
     Factors that nobody gave a name are left out: elsewhere they could not be told from others.
     """
-    pieces = cut_into([Mode(size, UNIT) for size in source if size != UNIT], result)
+    pieces = cut_into([StridedAxis(size, UNIT) for size in source if size != UNIT], result)
     if pieces is None:
         return {}
     factors = [tuple(mode.size for mode in piece) for piece in pieces]

@@ -11,9 +11,8 @@ import numpy as np
 import onnx_ir as ir
 
 from relayout.graph.read import constant_of, is_op
-from relayout.layout.blocks import UNIT, Reshaping, product, sizes_of
+from relayout.layout.blocks import UNIT, Reshaping, Sizes, product, sizes_of
 from relayout.layout.permutation import Permutation
-from relayout.layout.splitting import Sizes
 from relayout.layout.transport import Changes, Refusal, Step, Transport
 from relayout.ops.rule import lead_only
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from relayout.assign.apply import STATE_AS_EINSUM
+from relayout.assign.choose import ChooseLayouts
 from relayout.assign.formulate import Terms
-from relayout.assign.layouts import ChooseLayouts
 from relayout.assign.strategies.registry import Budget, Strategy
 from relayout.graph.io.model import LoadedModel
 from relayout.ops.measure import Measure, measure

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from relayout.assign.choose import ChooseLayouts, Decision
 from relayout.assign.formulate import Terms
-from relayout.assign.layouts import ChooseLayouts, Decision
 from relayout.assign.problem import LayoutProblem, copies
 from relayout.assign.strategies.naive import isolating_copies
 from relayout.assign.strategies.regions import count_regions

@@ -13,9 +13,9 @@ import onnx_ir as ir
 
 from relayout.errors import RelayoutError
 from relayout.fusion.border import operands_of, results_of
-from relayout.fusion.describe import group_records, node_records, refusal_records
 from relayout.fusion.dump import dump
 from relayout.fusion.emit import emit
+from relayout.fusion.group_records import group_records, node_records, refusal_records
 from relayout.fusion.groups import Limits, Mode, Partition
 from relayout.fusion.partition import partition, unfused
 from relayout.fusion.traffic import traffic_of

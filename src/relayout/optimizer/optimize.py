@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 
+from relayout.assign.choose import ChooseLayouts
 from relayout.assign.formulate import Terms
-from relayout.assign.layouts import ChooseLayouts
 from relayout.assign.strategies.registry import (
     DEFAULT_SECONDS,
     EXACT,
@@ -17,7 +17,7 @@ from relayout.assign.strategies.registry import (
     strategy_of,
 )
 from relayout.graph.collector import paused_collector
-from relayout.graph.io.interface import free_interface
+from relayout.graph.io.free_interface import free_interface
 from relayout.graph.io.load import load
 from relayout.graph.io.model import LoadedModel
 from relayout.graph.io.sources import ModelSource

@@ -10,26 +10,26 @@ from typing import Protocol, TypeAlias
 
 import onnx_ir as ir
 
-from relayout.graph.invariants import Interface, check
+from relayout.graph.invariants import Signature, check
 from relayout.rewrite.atoms import JoinReshapes, RaiseSplit, SinkMerge
 from relayout.rewrite.attention import JoinHeads, RaiseAttention
 from relayout.rewrite.attention_left import spelt_out
 from relayout.rewrite.beside import BiasBesideProduct
 from relayout.rewrite.block_moves import FindBlockMove, TakeInBlockMove
 from relayout.rewrite.chains import CanonicalChain
-from relayout.rewrite.constants import FoldConstants
 from relayout.rewrite.dead import remove_dead
 from relayout.rewrite.einsum import FoldIntoEinsum
 from relayout.rewrite.factors import QuantisedMatrix
+from relayout.rewrite.folding import FoldConstants
 from relayout.rewrite.kernel_weights import store_weights
+from relayout.rewrite.learn_shape import LearnShape
 from relayout.rewrite.matmul import FoldIntoGemm, FoldIntoMatMul
+from relayout.rewrite.product_reshapes import ReshapeOutsideProduct
 from relayout.rewrite.refine import adopt_shapes, has_vague_moves, refine_shapes
-from relayout.rewrite.shapes import LearnShape
+from relayout.rewrite.reorder_weights import ReorderWeights
 from relayout.rewrite.splits import GroupTransposedLegs
 from relayout.rewrite.transposes import ComposeChain, DropIdentity, FoldConstant, ShareEqual
-from relayout.rewrite.units import ReshapeOutsideUnit
-from relayout.rewrite.views import UnitMoveToReshape
-from relayout.rewrite.weights import ReorderWeights
+from relayout.rewrite.unit_axes import UnitAxisMoveToReshape
 from relayout.rewrite.worklist import Rewrite, rewrite_model
 from relayout.targets.kernels import define_kernels
 from relayout.targets.target import Target
@@ -131,11 +131,6 @@ def _fold_shapes(model: ir.Model) -> Counter[str]:
     return rewrite_model(model, (FoldConstants(), FoldConstant(), LearnShape()))
 
 
-def graph_rules(target: Target) -> Pipeline:
-    """The rules of Transposes and matrix products, to a fixpoint."""
-    return Pipeline((*_local_rules(target), *_last_rules(target)))
-
-
 def layouts(
     target: Target, choose: Callable[[ir.Model], Counter[str]], *, by_factors: bool = False
 ) -> Pipeline:
@@ -212,9 +207,9 @@ def _last_rules(target: Target) -> tuple[Step, ...]:
     A block move that is found reads channels first, which not every target has a kernel for.
     """
     found = () if target.weights is not None else (FindBlockMove(),)
-    views = (CanonicalChain(), UnitMoveToReshape(), JoinReshapes(shortens=True))
+    views = (CanonicalChain(), UnitAxisMoveToReshape(), JoinReshapes(shortens=True))
     products = (BiasBesideProduct(), QuantisedMatrix())
-    last = (GroupTransposedLegs(), *products, *views, ReshapeOutsideUnit(), *found)
+    last = (GroupTransposedLegs(), *products, *views, ReshapeOutsideProduct(), *found)
     return (Pass("rewrite what is left", lambda model: rewrite_model(model, last)),)
 
 
@@ -236,7 +231,7 @@ def simplifying() -> Sequence[Rewrite]:
 class Checking:
     """Raises after the first pass that breaks an invariant."""
 
-    interface: Interface
+    interface: Signature
 
     def before(self, step: Pass, model: ir.Model) -> None:
         """Nothing to look at yet."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from relayout.errors import RelayoutError
-from relayout.graph.invariants import Interface
+from relayout.graph.invariants import Signature
 from relayout.graph.io.defaults import without_defaults
 from relayout.graph.io.load import load, reloaded
 from relayout.graph.io.model import LoadedModel
@@ -42,8 +42,8 @@ class Prepared:
     """Why attentions are not raised to operators, with the names of their Softmaxes."""
 
     @property
-    def interface(self) -> Interface:
-        return Interface.of(self.informed.ir)
+    def interface(self) -> Signature:
+        return Signature.of(self.informed.ir)
 
 
 def prepare(given: LoadedModel, target: Target, dims: Mapping[str, int]) -> Prepared:
@@ -53,7 +53,7 @@ def prepare(given: LoadedModel, target: Target, dims: Mapping[str, int]) -> Prep
     informed = given.clone()
     simplified = replace(informed, editable=learn_shapes(informed.ir))
     timing, watching = Timing(), SpeltOut(target)
-    checking = Checking(Interface.of(informed.ir))
+    checking = Checking(Signature.of(informed.ir))
     outcomes = local_rules(target).run(simplified.ir, [checking, timing, watching])
     return Prepared(
         informed,

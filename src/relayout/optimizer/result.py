@@ -10,8 +10,8 @@ from typing import Any
 
 import onnx
 
+from relayout.assign.choose import ChooseLayouts
 from relayout.assign.claim import claim
-from relayout.assign.layouts import ChooseLayouts
 from relayout.errors import RelayoutError
 from relayout.graph.io.model import LoadedModel
 from relayout.graph.io.save import to_proto

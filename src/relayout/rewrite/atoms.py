@@ -12,12 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 import onnx_ir as ir
 
-from relayout.graph.edit import Editor
+from relayout.graph.editing.editor import Editor
 from relayout.graph.read import constant_of, is_op, shape_of
-from relayout.layout.blocks import Reshaping, product, sizes_of
+from relayout.layout.blocks import Reshaping, Sizes, product, sizes_of
 from relayout.layout.permutation import Permutation
-from relayout.layout.splitting import AxisMap, Groups, Sizes, merged_from, split_sizes
-from relayout.layout.transport import Refusal, Transport
+from relayout.layout.splitting import AxisMap, Groups, merged_from, split_sizes
+from relayout.layout.transport import Refusal
 from relayout.ops.axis_maps import MAPS, axis_map
 from relayout.rewrite.links import RESHAPES, dims_of, read_links
 from relayout.rewrite.worklist import readers
@@ -173,12 +173,10 @@ def _split(
     operands = _split_operands(node, found, groups, editor)
     if results is None or operands is None:
         return None
-    unmoved = ((None,) * len(node.inputs), (None,) * len(node.outputs))
-    transport = Transport(*unmoved, found.changes(groups))
-    new = editor.restated(node, transport, operands)
+    shapes = [ir.Shape(dims_of(split)) for _, split in results]
+    new = editor.adapted(node, operands, shapes, found.changes(groups))
     touched: list[ir.Node] = [*_producers(operands), *_producers(new[:1])]
     for old, value, (given, split) in zip(node.outputs, new, results, strict=True):
-        value.shape = ir.Shape(dims_of(split))
         merged = _reshaped(value, split, given, node, editor)
         if merged is None:
             raise ValueError(f"the axes of {old.name!r} cannot be merged again")

@@ -9,11 +9,11 @@ import onnx_ir as ir
 
 from relayout.graph.read import NodeView, is_op, shape_of
 from relayout.graph.region import Region
-from relayout.layout.blocks import UNIT, Reshaping, Size, product, sizes_of
+from relayout.layout.blocks import UNIT, Reshaping, Size, Sizes, product, sizes_of
 from relayout.layout.permutation import Permutation
-from relayout.layout.views import Link, Sizes, View, same_elements
+from relayout.layout.strided_view import Link, View, same_elements
 from relayout.rewrite.attention_steps import UNSCALED, Scaling, Selection, scaling_of, selection_of
-from relayout.rewrite.links import VIEWS, Reading, read_links
+from relayout.rewrite.links import VIEWS, NodeLinks, read_links
 
 LONGEST = 12
 """Heads are split off in fewer steps than this."""
@@ -160,7 +160,7 @@ def _links(path: _Path, given: Sizes, region: Region) -> _Read | None:
     return _Read(tuple(links), tuple(shapes))
 
 
-def _conserving(view: NodeView, given: Sizes) -> Reading | None:
+def _conserving(view: NodeView, given: Sizes) -> NodeLinks | None:
     """A Reshape of which all lengths but one are told, by the number of its elements."""
     result = sizes_named(view.node.outputs[0]) if view.op_type == "Reshape" else None
     if result is None:
@@ -174,7 +174,7 @@ def _conserving(view: NodeView, given: Sizes) -> Reading | None:
     if rest is None:
         return None
     shape = (*result[:axis], rest, *result[axis + 1 :])
-    return Reading((shape,), shape) if same_elements(shape, given) else None
+    return NodeLinks((shape,), shape) if same_elements(shape, given) else None
 
 
 def _splits(read: _Read) -> Iterator[Sizes]:

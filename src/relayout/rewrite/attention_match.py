@@ -9,9 +9,9 @@ import onnx_ir as ir
 
 from relayout.graph.read import constant_of, is_op, rank_of
 from relayout.graph.region import Region
-from relayout.layout.blocks import UNIT, Size
+from relayout.layout.blocks import UNIT, Size, Sizes
+from relayout.layout.strided_view import View
 from relayout.layout.transport import Refusal
-from relayout.layout.views import Sizes, View
 from relayout.rewrite.attention_heads import (
     DEPTH_THIRD,
     HEADS_SECOND,

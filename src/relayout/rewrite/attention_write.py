@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import onnx_ir as ir
 
-from relayout.graph.edit import Editor
+from relayout.graph.editing.editor import Editor
 from relayout.graph.read import rank_of, shape_of
-from relayout.layout.blocks import UNIT, Size
+from relayout.layout.blocks import UNIT, Size, Sizes
 from relayout.layout.transport import AttributeValue
-from relayout.layout.views import Sizes
 from relayout.rewrite.attention_heads import HEADS_SECOND, Heads, Ports
 from relayout.rewrite.attention_match import Core, Mask, least_of
 from relayout.rewrite.links import dims_of
@@ -21,9 +20,6 @@ from relayout.targets.ort import CONTRIB_DOMAIN
 
 STANDARD_SINCE = 23
 """The opset version from which Attention is a standard operator."""
-
-LEGS_COUNTED_SINCE = 18
-"""From this opset on a Split into equal parts says how many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,23 +93,8 @@ class AttentionWriter:
 
     def _split(self, whole: ir.Value, heads: Heads) -> list[ir.Value]:
         hint, shape = f"{whole.name}_part", _shape(heads.joined)
-        others = [
-            ir.Value(name=self.editor.names.fresh(hint), type=whole.type, shape=shape)
-            for _ in range(heads.parts - 1)
-        ]
-        counted = self.editor.region.version >= LEGS_COUNTED_SINCE
-        first = self.editor.add(
-            "Split",
-            [whole],
-            {"axis": 2, "num_outputs": heads.parts if counted else None},
-            before=self.node,
-            hint=hint,
-            like=whole,
-            shape=shape,
-            origin=[self.node],
-            more_results=others,
-        )
-        return [first, *others]
+        shapes = [shape] * heads.parts
+        return self.editor.split(whole, 2, shapes, before=self.node, hint=hint)
 
     def reshaped(self, value: ir.Value, target: Sequence[int], sizes: Sizes) -> ir.Value:
         array = np.asarray(target, np.int64)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import onnx_ir as ir
 
-from relayout.graph.edit import Editor
+from relayout.graph.editing.editor import Editor
 from relayout.graph.read import Shape, constant_of, is_op, perm_of, shape_of
 from relayout.layout.transport import Array
 from relayout.rewrite.links import RESHAPES

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import onnx_ir as ir
 
-from relayout.graph.edit import Editor
+from relayout.graph.editing.editor import Editor
 from relayout.graph.read import schema_of
-from relayout.layout.views import View
+from relayout.layout.strided_view import View
 from relayout.rewrite.chains import Chain, chains_through, shorten_chain
 from relayout.rewrite.links import BLOCK_MOVES, VIEWS, BlockMove, dims_of
 from relayout.rewrite.worklist import readers

@@ -9,13 +9,13 @@ from math import prod
 import numpy as np
 import onnx_ir as ir
 
-from relayout.graph.edit import Editor
+from relayout.graph.editing.editor import Editor
 from relayout.graph.read import Shape, constant_of, is_op, shape_of
-from relayout.layout.blocks import Reshaping, Symbol, sizes_of
+from relayout.layout.blocks import Reshaping, Sizes, Symbol, sizes_of
 from relayout.layout.permutation import Permutation
-from relayout.layout.views import Link, Sizes, composed
+from relayout.layout.strided_view import Link, composed
 from relayout.ops.measure import NOMINAL_LENGTH
-from relayout.rewrite.links import BLOCK_MOVES, VIEWS, Reading, dims_of, read_links
+from relayout.rewrite.links import BLOCK_MOVES, VIEWS, NodeLinks, dims_of, read_links
 from relayout.rewrite.worklist import readers
 
 LONGEST = 64
@@ -63,7 +63,7 @@ class Chain:
     """Nodes in a row, each the only reader of the one before, and what they do."""
 
     nodes: tuple[ir.Node, ...]
-    readings: tuple[Reading, ...]
+    readings: tuple[NodeLinks, ...]
     source: ir.Value
     sizes: Sizes
 
@@ -83,7 +83,7 @@ class Chain:
 def chains_through(node: ir.Node, members: Sequence[str], editor: Editor) -> list[Chain]:
     """The chain a node stands in, in parts where a node in it cannot be read."""
     chains: list[Chain] = []
-    part: list[tuple[ir.Node, Reading]] = []
+    part: list[tuple[ir.Node, NodeLinks]] = []
     for member in _neighbours(node, members):
         given = part[-1][1].shape if part else _sizes(member.inputs[0])
         reading = None if given is None else read_links(editor.region.view(member), given)
@@ -100,7 +100,7 @@ def _sizes(value: ir.Value | None) -> Sizes | None:
     return None if shape is None else sizes_of(shape, "source")
 
 
-def _chain(part: Sequence[tuple[ir.Node, Reading]]) -> Iterator[Chain]:
+def _chain(part: Sequence[tuple[ir.Node, NodeLinks]]) -> Iterator[Chain]:
     if not part:
         return
     nodes, parts = zip(*part, strict=True)
@@ -144,7 +144,7 @@ def _after(node: ir.Node, members: Sequence[str]) -> ir.Node | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ViewStep:
     """A node to be written: a Transpose by its order, or a Reshape by its target."""
 
     link: Link
@@ -156,9 +156,9 @@ class Step:
         return isinstance(self.link, Permutation)
 
 
-def written(chain: Chain, editor: Editor) -> list[Step] | None:
+def written(chain: Chain, editor: Editor) -> list[ViewStep] | None:
     """The shortest steps that do what a chain does; None where no constants can state them."""
-    steps: list[Step] = []
+    steps: list[ViewStep] = []
     for view in composed(chain.sizes, chain.links):
         ways = (_steps(view.source, links, chain.nonzero) for links in view.emissions)
         way = next((way for way in ways if way is not None), None)
@@ -170,7 +170,9 @@ def written(chain: Chain, editor: Editor) -> list[Step] | None:
     return steps
 
 
-def _steps(given: Sizes, links: Iterable[Link], nonzero: frozenset[Symbol]) -> list[Step] | None:
+def _steps(
+    given: Sizes, links: Iterable[Link], nonzero: frozenset[Symbol]
+) -> list[ViewStep] | None:
     steps = []
     for link in links:
         step = _step(given, link, nonzero)
@@ -181,15 +183,15 @@ def _steps(given: Sizes, links: Iterable[Link], nonzero: frozenset[Symbol]) -> l
     return steps
 
 
-def _step(given: Sizes, link: Link, nonzero: frozenset[Symbol]) -> Step | None:
+def _step(given: Sizes, link: Link, nonzero: frozenset[Symbol]) -> ViewStep | None:
     if isinstance(link, Permutation):
-        return Step(link, link.reorder(given))
+        return ViewStep(link, link.reorder(given))
     as_given = Permutation.identity(len(given)), Permutation.identity(len(link))
     target = Reshaping(given, link, nonzero).target(*as_given)
-    return None if target is None else Step(link, link, target)
+    return None if target is None else ViewStep(link, link, target)
 
 
-def _improves(chain: Chain, steps: Sequence[Step], editor: Editor) -> bool:
+def _improves(chain: Chain, steps: Sequence[ViewStep], editor: Editor) -> bool:
     """Whether fewer operators move data, or as many and fewer nodes are left, at no cost."""
     if len(chain.nodes) == 1 and is_op(chain.nodes[0], "Transpose"):
         return False
@@ -212,7 +214,7 @@ def _nominal(shape: Shape) -> int:
     return prod(length if isinstance(length, int) else NOMINAL_LENGTH for length in shape)
 
 
-def replace_chain(chain: Chain, steps: Iterable[Step], editor: Editor) -> list[ir.Node]:
+def replace_chain(chain: Chain, steps: Iterable[ViewStep], editor: Editor) -> list[ir.Node]:
     """Let the steps stand for the chain; the nodes to look at again."""
     last, value = chain.nodes[-1], chain.source
     touched: list[ir.Node | None] = []
@@ -225,7 +227,7 @@ def replace_chain(chain: Chain, steps: Iterable[Step], editor: Editor) -> list[i
     return [node for node in touched if node is not None]
 
 
-def _added(step: Step, value: ir.Value, chain: Chain, editor: Editor) -> ir.Value:
+def _added(step: ViewStep, value: ir.Value, chain: Chain, editor: Editor) -> ir.Value:
     last = chain.nodes[-1]
     if isinstance(step.link, Permutation):
         return editor.transposed(value, step.link, before=last, origin=chain.nodes)

@@ -6,7 +6,7 @@ from collections import Counter
 
 import onnx_ir as ir
 
-from relayout.graph.edit import Editor
+from relayout.graph.editing.editor import Editor
 from relayout.graph.names import Names
 from relayout.graph.region import regions_of
 

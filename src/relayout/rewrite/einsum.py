@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import onnx_ir as ir
 
-from relayout.graph.edit import Editor
+from relayout.graph.editing.editor import Editor
 from relayout.graph.read import is_op, perm_of
 from relayout.layout.equation import Equation
-from relayout.layout.transport import Changes, Transport
+from relayout.layout.transport import Changes
 from relayout.ops.einsum import equation_of
 from relayout.rewrite.worklist import readers
 
@@ -49,9 +49,7 @@ def _operand_folded(node: ir.Node, equation: Equation, editor: Editor) -> list[i
         if moved is None:
             continue
         operands = [*node.inputs[:index], producer.inputs[0], *node.inputs[index + 1 :]]
-        result = _restated(node, operands, moved, editor)
-        result.shape = node.outputs[0].shape
-        return _replaced(node, result, editor)
+        return _replaced(node, node, operands, moved, editor)
     return None
 
 
@@ -65,20 +63,19 @@ def _result_folded(node: ir.Node, equation: Equation, editor: Editor) -> list[ir
     moved = equation.with_result(order)
     if moved is None or reader.graph is not node.graph:
         return None
-    result = _restated(node, list(node.inputs), moved, editor)
-    result.shape = reader.outputs[0].shape
-    return _replaced(reader, result, editor)
+    return _replaced(reader, node, node.inputs, moved, editor)
 
 
-def _restated(
-    node: ir.Node, operands: list[ir.Value | None], equation: Equation, editor: Editor
-) -> ir.Value:
+def _replaced(
+    old: ir.Node,
+    node: ir.Node,
+    operands: Sequence[ir.Value | None],
+    equation: Equation,
+    editor: Editor,
+) -> list[ir.Node]:
+    """Let an Einsum with another equation give what `old` gives; the nodes to look at again."""
     changes = Changes({"equation": str(equation)})
-    transport = Transport((None,) * len(operands), (None,), changes)
-    return editor.restated(node, transport, operands)[0]
-
-
-def _replaced(old: ir.Node, result: ir.Value, editor: Editor) -> list[ir.Node]:
+    (result,) = editor.adapted(node, operands, [old.outputs[0].shape], changes)
     producer = result.producer()
     touched = readers(old.outputs[0])
     editor.substitute(old.outputs[0], result, origin=old)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import onnx_ir as ir
 
-from relayout.graph.edit import Editor
+from relayout.graph.editing.editor import Editor
 from relayout.graph.read import constant_of, is_op, rank_of
-from relayout.layout.transport import Changes, Transport
+from relayout.layout.transport import Changes
 from relayout.ops.quantization import without_leading_axes
 
 MATRIX = 2
@@ -41,9 +41,8 @@ class QuantisedMatrix:
         array = weight.numpy()
         matrix = ir.tensor(array.reshape(array.shape[-MATRIX:]), dtype=weight.dtype)
         stored = editor.constant(matrix, hint=f"{quantiser.outputs[0].name}_matrix", before=node)
-        as_it_was = Transport((None,) * len(quantiser.inputs), (None,), Changes(attributes))
-        (real,) = editor.restated(quantiser, as_it_was, [stored, *quantiser.inputs[1:]])
-        real.shape = stored.shape
+        operands = [stored, *quantiser.inputs[1:]]
+        (real,) = editor.adapted(quantiser, operands, [stored.shape], Changes(attributes))
         editor.substitute(quantiser.outputs[0], real, origin=quantiser)
         editor.discard(quantiser)
         return [node]

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import onnx_ir as ir
 
-from relayout.graph.edit import Editor
+from relayout.graph.editing.editor import Editor
 from relayout.graph.names import Names
 from relayout.graph.region import regions_of
 from relayout.layout.transport import Changes, Transport
-from relayout.targets.channels_last import Kernel
+from relayout.targets.channels_last import ChannelsLastKernel
 from relayout.targets.target import Target
 
 
@@ -33,7 +33,9 @@ def store_weights(model: ir.Model, target: Target) -> Counter[str]:
     return applied
 
 
-def _restate(node: ir.Node, given: Kernel, wanted: Kernel, editor: Editor) -> None:
+def _restate(
+    node: ir.Node, given: ChannelsLastKernel, wanted: ChannelsLastKernel, editor: Editor
+) -> None:
     weight = given.operator.weight
     place = None if weight is None else given.slots.index(weight)
     move = given.weight_order.inverse().then(wanted.weight_order)

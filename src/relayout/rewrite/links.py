@@ -13,13 +13,14 @@ from relayout.layout.blocks import (
     UNIT,
     Reshaping,
     Size,
+    Sizes,
     Symbol,
     length_of,
     product,
     sizes_of,
 )
 from relayout.layout.permutation import Permutation
-from relayout.layout.views import Link, Sizes, same_elements
+from relayout.layout.strided_view import Link, same_elements
 from relayout.ops.views import AXES, TARGET
 
 RESHAPES = ("Flatten", "Reshape", "Squeeze", "Unsqueeze")
@@ -28,7 +29,7 @@ BLOCK_MOVES = ("DepthToSpace", "SpaceToDepth")
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class NodeLinks:
     """What a node does to a tensor of a given shape."""
 
     links: tuple[Link, ...]
@@ -37,7 +38,7 @@ class Reading:
     """Symbols that cannot be 0, because the node divides by them."""
 
 
-def read_links(view: NodeView, given: Sizes) -> Reading | None:
+def read_links(view: NodeView, given: Sizes) -> NodeLinks | None:
     """A node as links; None where it is none of these operators or the run decides what it does."""
     if view.unknown_attribute is not None or any(size.number == 0 for size in given):
         return None
@@ -48,14 +49,14 @@ def read_links(view: NodeView, given: Sizes) -> Reading | None:
     reshaping = _RESHAPINGS[view.op_type](view, given)
     if reshaping is None or not same_elements(reshaping.source, reshaping.result):
         return None
-    return Reading((reshaping.result,), reshaping.result, reshaping.nonzero)
+    return NodeLinks((reshaping.result,), reshaping.result, reshaping.nonzero)
 
 
-def _transpose(view: NodeView, given: Sizes) -> Reading | None:
+def _transpose(view: NodeView, given: Sizes) -> NodeLinks | None:
     order = perm_of(view.node)
     if order is None or order.rank != len(given):
         return None
-    return Reading((order,), order.reorder(given))
+    return NodeLinks((order,), order.reorder(given))
 
 
 def _identity(_view: NodeView, given: Sizes) -> Reshaping:
@@ -166,14 +167,14 @@ _SPREAD = {"DCR": Permutation.of(0, 3, 4, 1, 5, 2), "CRD": Permutation.of(0, 1, 
 _GATHERED = {"DCR": Permutation.of(0, 3, 5, 1, 2, 4), "CRD": Permutation.of(0, 1, 3, 5, 2, 4)}
 
 
-def _block_move(view: NodeView, given: Sizes) -> Reading | None:
+def _block_move(view: NodeView, given: Sizes) -> NodeLinks | None:
     block, mode = view.integer("blocksize", 0), view.string("mode", "DCR")
     if block < 1 or mode not in _SPREAD:
         return None
     links = BlockMove(view.op_type, block, mode).links(given)
     if links is None or not isinstance(links[-1], tuple):
         return None
-    return Reading(links, links[-1])
+    return NodeLinks(links, links[-1])
 
 
 def dims_of(sizes: Sizes) -> Shape:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import onnx_ir as ir
 
-from relayout.graph.edit import Editor
+from relayout.graph.editing.editor import Editor
 from relayout.graph.read import rank_of
 from relayout.ops.product import GEMM_TYPES, GEMM_WITHOUT_C
 from relayout.rewrite.transposes import transposed_source

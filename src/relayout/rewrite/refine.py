@@ -8,12 +8,13 @@ from collections.abc import Iterator
 import onnx
 import onnx_ir as ir
 
-from relayout.graph.edit import permuted_shape
+from relayout.graph.editing.learning import learn_rank, learn_type, replace_shape, sharpen
+from relayout.graph.editing.permuted import permuted_shape
 from relayout.graph.read import Shape, is_op, perm_of, shape_of
 from relayout.graph.region import subgraphs_of
 from relayout.graph.shapes.infer import infer_further
 from relayout.layout.blocks import is_invented
-from relayout.ops.lengths.sweep import carry_lengths, has_unnamed_length, sharpen
+from relayout.ops.lengths.sweep import carry_lengths, has_unnamed_length
 from relayout.ops.measure import copying_nodes, moving_transposes
 
 LARGEST_KEPT = 1 << 12
@@ -43,14 +44,15 @@ def adopt_shapes(model: ir.Model, informed: ir.Model) -> None:
         same = known.get(value.name)
         found = shape_of(same)
         if same is not None:
-            value.type = value.type or same.type
+            learn_type(value, same.type)
         if found is not None and is_vague(value):
             sharpen(value, found)
         node = value.producer()
         order = perm_of(node) if node is not None and is_op(node, "Transpose") else None
         source = None if node is None or order is None else node.inputs[0]
-        if order is not None and source is not None and source.shape is not None:
-            value.shape = permuted_shape(source.shape, order) if is_vague(value) else value.shape
+        if order is None or source is None or source.shape is None or not is_vague(value):
+            continue
+        replace_shape(value, permuted_shape(source.shape, order))
 
 
 def has_vague_moves(model: ir.Model) -> bool:
@@ -76,8 +78,8 @@ def _learn_ranks(graph: ir.Graph) -> int:
             continue
         producer = source.producer()
         if producer is not None and producer.graph is node.graph:
-            source.shape = ir.Shape([None] * order.rank)
-            node.outputs[0].shape = node.outputs[0].shape or ir.Shape([None] * order.rank)
+            learn_rank(source, order.rank)
+            learn_rank(node.outputs[0], order.rank)
             learned += 1
     return learned
 

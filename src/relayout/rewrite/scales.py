@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
-from relayout.graph.edit import Editor
+from relayout.graph.editing.editor import Editor
 from relayout.graph.read import constant_of, is_op, perm_of, rank_of, shape_of
 from relayout.rewrite.worklist import readers
 
@@ -76,7 +76,7 @@ class FoldScale:
         return None
 
     def _fold(
-        self, node: ir.Node, index: int, linear: _Linear, editor: Editor
+        self, node: ir.Node, index: int, linear: _ScalableProduct, editor: Editor
     ) -> Iterable[ir.Node]:
         _scale_operand(linear.product, 1, linear.gain, editor)
         _scale_operand(linear.sum, linear.bias, linear.gain, editor)
@@ -89,7 +89,7 @@ class FoldScale:
 
 
 @dataclass(frozen=True, slots=True)
-class _Linear:
+class _ScalableProduct:
     """A product with a matrix and a sum with a bias, and what both are to be multiplied by."""
 
     product: ir.Node
@@ -98,7 +98,7 @@ class _Linear:
     gain: Doubles
 
 
-def _linear_before(value: ir.Value | None, gain: Doubles) -> _Linear | None:
+def _linear_before(value: ir.Value | None, gain: Doubles) -> _ScalableProduct | None:
     rank = rank_of(value)
     producer = _only_producer(value)
     if producer is None or rank is None or value is None or value.dtype not in FOLDED_TYPES:
@@ -113,7 +113,7 @@ def _linear_before(value: ir.Value | None, gain: Doubles) -> _Linear | None:
     return _linear_of(producer, gain.reshape(-1))
 
 
-def _linear_of(total: ir.Node, gain: Doubles) -> _Linear | None:
+def _linear_of(total: ir.Node, gain: Doubles) -> _ScalableProduct | None:
     for bias in (0, 1):
         product = _only_producer(total.inputs[1 - bias])
         if product is None or not is_op(product, "MatMul"):
@@ -122,7 +122,7 @@ def _linear_of(total: ir.Node, gain: Doubles) -> _Linear | None:
         if _constants((product.inputs[1], total.inputs[bias])) is None:
             continue
         if shapes[1] == (gain.size,) and shapes[0] is not None and len(shapes[0]) == 2:
-            return _Linear(product, total, bias, gain)
+            return _ScalableProduct(product, total, bias, gain)
     return None
 
 

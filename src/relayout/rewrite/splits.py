@@ -6,17 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-import numpy as np
 import onnx_ir as ir
 
-from relayout.graph.edit import Editor
+from relayout.graph.editing.editor import Editor
 from relayout.graph.read import is_op, perm_of, shape_of
 from relayout.layout.permutation import Permutation
-from relayout.layout.transport import AttributeValue
 from relayout.rewrite.worklist import readers
-
-OPERAND_SIZES_SINCE = 13
-"""From this opset on Split takes the lengths of its legs as an operand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,28 +132,7 @@ def _split(
         return [value]
     hint = f"{value.name}_legs"
     shapes = [_leg_shape(value.shape, axis, length) for length in lengths]
-    more = [
-        ir.Value(name=editor.names.fresh(hint), type=value.type, shape=shape)
-        for shape in shapes[1:]
-    ]
-    operands, attributes = [value], dict[str, AttributeValue](axis=axis)
-    if editor.region.version < OPERAND_SIZES_SINCE:
-        attributes["split"] = lengths
-    else:
-        sizes = np.asarray(lengths, np.int64)
-        operands.append(editor.constant(sizes, hint=f"{hint}_sizes", before=node))
-    first = editor.add(
-        "Split",
-        operands,
-        attributes,
-        before=node,
-        hint=hint,
-        like=value,
-        shape=shapes[0],
-        origin=[node],
-        more_results=more,
-    )
-    return [first, *more]
+    return editor.split(value, axis, shapes, lengths, before=node, hint=hint)
 
 
 def _leg_shape(shape: ir.Shape | None, axis: int, length: int) -> ir.Shape | None:

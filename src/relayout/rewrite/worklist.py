@@ -8,7 +8,7 @@ from typing import Protocol
 
 import onnx_ir as ir
 
-from relayout.graph.edit import Editor
+from relayout.graph.editing.editor import Editor
 from relayout.graph.names import Names
 from relayout.graph.read import is_standard
 from relayout.graph.region import Region, regions_of

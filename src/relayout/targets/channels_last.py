@@ -40,7 +40,7 @@ NO_ATTRIBUTES = frozenset({"axes", "output_shape"})
 
 
 @dataclass(frozen=True, slots=True)
-class Operator:
+class ChannelsLastOperator:
     """A standard operator that takes channels from axis 1."""
 
     op_type: str
@@ -67,34 +67,38 @@ NORMALISED = ("X", "scale", "B")
 QUANTISED = ("x", "x_scale", "x_zero_point", "w", "w_scale", "w_zero_point")
 ZERO_POINTS = ("x_zero_point", "w_zero_point")
 OPERATORS = (
-    Operator("Conv", ("X", "W"), ("B",), weight=1, windowed=True),
-    Operator("ConvTranspose", ("X", "W"), ("B",), weight=1, inputs_first=True, windowed=True),
-    Operator("ConvInteger", ("x", "w"), ZERO_POINTS, weight=1, windowed=True),
-    Operator(
+    ChannelsLastOperator("Conv", ("X", "W"), ("B",), weight=1, windowed=True),
+    ChannelsLastOperator(
+        "ConvTranspose", ("X", "W"), ("B",), weight=1, inputs_first=True, windowed=True
+    ),
+    ChannelsLastOperator("ConvInteger", ("x", "w"), ZERO_POINTS, weight=1, windowed=True),
+    ChannelsLastOperator(
         "QLinearConv", (*QUANTISED, "y_scale", "y_zero_point"), ("B",), weight=3, windowed=True
     ),
-    Operator("MaxPool", windowed=True),
-    Operator("AveragePool", windowed=True),
-    Operator("LpPool", windowed=True),
-    Operator("GlobalAveragePool"),
-    Operator("GlobalMaxPool"),
-    Operator("GlobalLpPool"),
-    Operator("BatchNormalization", (*NORMALISED, "mean", "var")),
-    Operator("InstanceNormalization", NORMALISED),
-    Operator("GroupNormalization", ("X", "scale", "bias"), since=21, body=group_normalization),
-    Operator("LRN"),
-    Operator("Resize", ("X", "", "scales"), vector=2, since=13),
-    Operator("Resize", ("X", "", "", "sizes"), vector=3, since=13),
-    Operator("DepthToSpace", ranks=(4,)),
-    Operator("SpaceToDepth", ranks=(4,)),
+    ChannelsLastOperator("MaxPool", windowed=True),
+    ChannelsLastOperator("AveragePool", windowed=True),
+    ChannelsLastOperator("LpPool", windowed=True),
+    ChannelsLastOperator("GlobalAveragePool"),
+    ChannelsLastOperator("GlobalMaxPool"),
+    ChannelsLastOperator("GlobalLpPool"),
+    ChannelsLastOperator("BatchNormalization", (*NORMALISED, "mean", "var")),
+    ChannelsLastOperator("InstanceNormalization", NORMALISED),
+    ChannelsLastOperator(
+        "GroupNormalization", ("X", "scale", "bias"), since=21, body=group_normalization
+    ),
+    ChannelsLastOperator("LRN"),
+    ChannelsLastOperator("Resize", ("X", "", "scales"), vector=2, since=13),
+    ChannelsLastOperator("Resize", ("X", "", "", "sizes"), vector=3, since=13),
+    ChannelsLastOperator("DepthToSpace", ranks=(4,)),
+    ChannelsLastOperator("SpaceToDepth", ranks=(4,)),
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Kernel:
+class ChannelsLastKernel:
     """One function: an operator for tensors of some number of axes, with some of its operands."""
 
-    operator: Operator
+    operator: ChannelsLastOperator
     rank: int
     arity: int
     auto_pad: bool = False
@@ -208,10 +212,10 @@ def _transpose(source: str, result: str, order: Permutation) -> onnx.NodeProto:
     return helper.make_node("Transpose", [source], [result], perm=order.axes)
 
 
-def _kernels(operator: Operator) -> list[Kernel]:
+def _kernels(operator: ChannelsLastOperator) -> list[ChannelsLastKernel]:
     least = len(operator.operands)
     return [
-        Kernel(operator, rank, arity, auto_pad, weights)
+        ChannelsLastKernel(operator, rank, arity, auto_pad, weights)
         for rank in operator.ranks
         for arity in range(least, least + len(operator.optional) + 1)
         for auto_pad in ((False, True) if operator.windowed else (False,))

@@ -8,6 +8,7 @@ import onnx
 import onnx_ir as ir
 
 from relayout.errors import RelayoutError
+from relayout.graph.editing.functions import define_function, remove_function
 from relayout.graph.read import version_of
 from relayout.graph.region import KERNEL_DOMAIN
 from relayout.targets.channels_last import KERNELS
@@ -43,15 +44,11 @@ def define_kernels(model: ir.Model) -> Counter[str]:
     """Define the kernels that a model calls and remove those that it does not call."""
     called = _called(model)
     applied: Counter[str] = Counter()
-    for key in [(KERNEL_DOMAIN, name, "") for name in KERNELS if name not in called]:
-        if key in model.functions:
-            del model.functions[key]
+    for name in KERNELS:
+        if name not in called and remove_function(model, KERNEL_DOMAIN, name):
             applied["remove kernel"] += 1
     for name, version in called.items():
-        key = (KERNEL_DOMAIN, name, "")
-        if key not in model.functions and name in KERNELS:
-            definition = KERNELS[name].definition(version)
-            model.functions[key] = ir.serde.deserialize_function(definition)
+        if name in KERNELS and define_function(model, KERNELS[name].definition(version)):
             applied["define kernel"] += 1
     return applied
 

@@ -22,13 +22,15 @@ from relayout.targets.channels_last import (
     NO_ATTRIBUTES,
     OPERATORS,
     PADS,
-    Kernel,
-    Operator,
+    ChannelsLastKernel,
+    ChannelsLastOperator,
     attributes_of,
 )
 
 
-def kernel_of(operator: Operator, weights: str, view: NodeView) -> Kernel | Refusal:
+def kernel_of(
+    operator: ChannelsLastOperator, weights: str, view: NodeView
+) -> ChannelsLastKernel | Refusal:
     """The kernel that does channels last what a standard node does."""
     rank = view.rank(0)
     if rank is None or rank not in operator.ranks:
@@ -36,7 +38,7 @@ def kernel_of(operator: Operator, weights: str, view: NodeView) -> Kernel | Refu
     given = tuple(i for i in range(view.arity) if view.has(i) and view.shape(i) != (0,))
     is_automatic = view.string(AUTO_PAD, "NOTSET") != "NOTSET"
     order = HWIO if operator.weight is None else weights
-    kernel = Kernel(operator, rank, given[-1] + 1, is_automatic, order)
+    kernel = ChannelsLastKernel(operator, rank, given[-1] + 1, is_automatic, order)
     if given != kernel.slots or view.results != 1 or view.version < operator.since:
         return Refusal(f"no kernel has these operands and results of {view.op_type}")
     contradicting = sorted(NO_ATTRIBUTES.intersection(view.node.attributes))
@@ -45,7 +47,9 @@ def kernel_of(operator: Operator, weights: str, view: NodeView) -> Kernel | Refu
     return kernel if kernel.name in KERNELS else Refusal(f"there is no kernel {kernel.name}")
 
 
-def written_attributes(kernel: Kernel, view: NodeView) -> dict[str, AttributeValue] | Refusal:
+def written_attributes(
+    kernel: ChannelsLastKernel, view: NodeView
+) -> dict[str, AttributeValue] | Refusal:
     """The attributes to add to a standard node, so that the kernel has all of its own."""
     dropped = PADS if kernel.auto_pad else AUTO_PAD
     attributes: dict[str, AttributeValue] = {}
@@ -61,7 +65,7 @@ def written_attributes(kernel: Kernel, view: NodeView) -> dict[str, AttributeVal
     return attributes
 
 
-def _default(kernel: Kernel, view: NodeView, name: str) -> AttributeValue:
+def _default(kernel: ChannelsLastKernel, view: NodeView, name: str) -> AttributeValue:
     """What the standard operator takes for an attribute that is left out."""
     spatial = kernel.rank - 2
     if name in {"strides", "dilations"}:
@@ -76,7 +80,7 @@ def _default(kernel: Kernel, view: NodeView, name: str) -> AttributeValue:
     return default.value if isinstance(default, ir.Attr) else None
 
 
-def to_kernel(operator: Operator, weights: str, view: NodeView) -> Transport | Refusal:
+def to_kernel(operator: ChannelsLastOperator, weights: str, view: NodeView) -> Transport | Refusal:
     """A standard node restated channels last."""
     if view.op_type == "BatchNormalization" and (
         view.integer("training_mode", 0) or not view.integer("spatial", 1)
@@ -169,7 +173,7 @@ def is_held_by_defaults(weights: str, view: NodeView) -> bool:
     return _has_defaults(view) and any(isinstance(kernel, Transport) for kernel in kernels)
 
 
-def _operators(op_type: str) -> list[Operator]:
+def _operators(op_type: str) -> list[ChannelsLastOperator]:
     return [operator for operator in OPERATORS if operator.op_type == op_type]
 
 
@@ -189,7 +193,9 @@ def _keeps_channels(view: NodeView) -> bool:
     return len(kept) > 2 and kept[1] and not kept[-1]
 
 
-def from_kernel(kernel: Kernel, view: NodeView, order: Permutation) -> Transport | Refusal:
+def from_kernel(
+    kernel: ChannelsLastKernel, view: NodeView, order: Permutation
+) -> Transport | Refusal:
     """A kernel restated as the standard operator, which reads channels first."""
     first = kernel.channels_last.inverse()
     if order != first:
@@ -208,7 +214,7 @@ def from_kernel(kernel: Kernel, view: NodeView, order: Permutation) -> Transport
     return Transport(inputs, (first,), changes | standard)
 
 
-def _dissolving(kernel: Kernel) -> OpRule:
+def _dissolving(kernel: ChannelsLastKernel) -> OpRule:
     """The rule of a kernel where only standard operators are wanted."""
 
     def wanted(view: NodeView) -> Permutation | None:

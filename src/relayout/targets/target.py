@@ -15,7 +15,7 @@ from relayout.ops.registry import key_of, rule_of
 from relayout.ops.rule import OpRule, barrier
 from relayout.registry.registry import Registry
 from relayout.targets import nhwc, ort, ort_quantised
-from relayout.targets.channels_last import HWIO, HWOI, KERNELS, OHWI, Kernel
+from relayout.targets.channels_last import HWIO, HWOI, KERNELS, OHWI, ChannelsLastKernel
 from relayout.targets.gate import Gate
 
 KEPT = "it stays as it is, as asked"
@@ -57,7 +57,7 @@ class Target:
             for view in _views(model)
         )
 
-    def kernel_stored_otherwise(self, node: ir.Node) -> Kernel | None:
+    def kernel_stored_otherwise(self, node: ir.Node) -> ChannelsLastKernel | None:
         """The kernel of a node, if it has its weights in another order than the target."""
         kernel = KERNELS.get(node.op_type) if node.domain == KERNEL_DOMAIN else None
         if kernel is None or self.weights is None or kernel.operator.weight is None:

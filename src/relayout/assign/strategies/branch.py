@@ -9,7 +9,7 @@ import numpy as np
 
 from relayout.assign.bound import cost_of, every_option, leaf_bound, restricted
 from relayout.assign.component import Branch, Component, Decided, Leaf, Proof
-from relayout.assign.reduction import Allowed
+from relayout.assign.questions import Allowed
 from relayout.assign.strategies.descent import descend
 from relayout.assign.strategies.fixed import fixed_leaf
 from relayout.assign.strategies.programme import Floats

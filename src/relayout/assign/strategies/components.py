@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from relayout.assign.component import Component, Member, Option, Port, Stored
+from relayout.assign.component import Component, ComponentValue, Member, Option, ValueOrder
 from relayout.assign.problem import LayoutProblem, Operator, Value, Variant
 
 _FORCED = -1
@@ -23,7 +23,7 @@ def split(problem: LayoutProblem) -> list[Component]:
     numbers: dict[int, int] = {_FORCED: 0}
     for root in roots:
         numbers.setdefault(root, len(numbers))
-    drafts = [_Draft(problem) for _ in numbers]
+    drafts = [_ComponentDraft(problem) for _ in numbers]
     for value, root in enumerate(roots):
         if priced[value]:
             drafts[numbers[root]].add_value(value)
@@ -35,7 +35,7 @@ def split(problem: LayoutProblem) -> list[Component]:
     return [draft.finish() for draft in drafts if draft.members]
 
 
-class _Draft:
+class _ComponentDraft:
     """A component in the making."""
 
     def __init__(self, problem: LayoutProblem) -> None:
@@ -55,7 +55,7 @@ class _Draft:
 
     def _options(self, operator: Operator) -> tuple[Option, ...]:
         """One option per distinct set of orders, each at its least price."""
-        options: dict[tuple[tuple[Port, ...], tuple[Port, ...]], Option] = {}
+        options: dict[tuple[tuple[ValueOrder, ...], tuple[ValueOrder, ...]], Option] = {}
         for number, variant in enumerate(operator.variants):
             ports = self._restrict(operator, variant)
             known = options.get(ports)
@@ -68,24 +68,24 @@ class _Draft:
 
     def _restrict(
         self, operator: Operator, variant: Variant
-    ) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
+    ) -> tuple[tuple[ValueOrder, ...], tuple[ValueOrder, ...]]:
         reads = self._here(operator.operands, variant.reads)
         if len(reads) > 1:
             reads = sorted(set(reads))
         return tuple(reads), tuple(self._here(operator.results, variant.writes))
 
-    def _here(self, values: Sequence[int], orders: Sequence[int]) -> list[Port]:
+    def _here(self, values: Sequence[int], orders: Sequence[int]) -> list[ValueOrder]:
         positions = self.positions
         return [(positions[v], o) for v, o in zip(values, orders, strict=True) if v in positions]
 
     def finish(self) -> Component:
         return Component(tuple(self.members), tuple(map(self._stored, self.positions)))
 
-    def _stored(self, index: int) -> Stored:
+    def _stored(self, index: int) -> ComponentValue:
         value = self.problem.values[index]
         producer = self.member_of[self.problem.producers[index]]
         readers = tuple(self.member_of[reader] for reader in self.problem.readers[index])
-        return Stored(index, value.name, value.orders, value.copy_price, producer, readers)
+        return ComponentValue(index, value.name, value.orders, value.copy_price, producer, readers)
 
 
 def _roots(count: int, groups: Iterable[list[int]]) -> list[int]:

@@ -8,7 +8,7 @@ from time import monotonic
 from relayout.assign.assignment import Assignment
 from relayout.assign.component import Component, Decided, Persistent
 from relayout.assign.problem import LayoutProblem, evaluate
-from relayout.assign.reduction import as_problem
+from relayout.assign.questions import as_problem
 from relayout.assign.strategies.branch import solve_by_branching
 from relayout.assign.strategies.components import split
 from relayout.assign.strategies.fixed import solve_fixed

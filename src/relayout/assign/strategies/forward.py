@@ -35,11 +35,11 @@ class AtHand:
             self.stored[value] = order
 
 
-Weigh: TypeAlias = Callable[[AtHand, Operator, Variant], int]
+Misfit: TypeAlias = Callable[[AtHand, Operator, Variant], int]
 """How little a variant of an agnostic operator fits what is at hand."""
 
 
-def walk(problem: LayoutProblem, weigh: Weigh) -> Assignment:
+def walk(problem: LayoutProblem, weigh: Misfit) -> Assignment:
     """Demanding operators as they demand, agnostic ones as fits best, the given way first."""
     at_hand = AtHand(problem)
     choice = [0] * len(problem.operators)

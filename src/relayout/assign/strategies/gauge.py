@@ -17,7 +17,7 @@ class Gauge(NamedTuple):
     """The order of each value at label 0 and at label 1; None if it is used in one order only."""
 
 
-class _Tie(NamedTuple):
+class _ParityTie(NamedTuple):
     """Member and value have the same label in their first form, or different ones if odd."""
 
     member: int
@@ -74,7 +74,7 @@ def _used_orders(component: Component) -> list[list[int]]:
     return [list(orders) for orders in used]
 
 
-def _ties(component: Component, index: int, used: list[list[int]]) -> Iterator[_Tie]:
+def _ties(component: Component, index: int, used: list[list[int]]) -> Iterator[_ParityTie]:
     """What the two options of a member say differently."""
     options = component.members[index].options
     if len(options) == 1:
@@ -83,10 +83,12 @@ def _ties(component: Component, index: int, used: list[list[int]]) -> Iterator[_
     for side in (0, 1):
         for value, order in ports[side]:
             if (value, order) not in ports[1 - side]:
-                yield _Tie(index, value, used[value].index(order) != side)
+                yield _ParityTie(index, value, used[value].index(order) != side)
 
 
-def _parities(members: int, values: int, ties: list[_Tie]) -> tuple[list[bool], list[bool]] | None:
+def _parities(
+    members: int, values: int, ties: list[_ParityTie]
+) -> tuple[list[bool], list[bool]] | None:
     """For each member and value whether its first form has label 1; None on a contradiction."""
     neighbours: list[list[tuple[int, bool]]] = [[] for _ in range(members + values)]
     for member, value, odd in ties:

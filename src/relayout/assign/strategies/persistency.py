@@ -5,16 +5,16 @@ from __future__ import annotations
 from time import monotonic
 
 from relayout.assign.bound import every_option
-from relayout.assign.component import Component, Port, Step
-from relayout.assign.reduction import Allowed, UnsoundError, one_against_rest
+from relayout.assign.component import Component, Persistency, ValueOrder
+from relayout.assign.questions import Allowed, UnsoundError, one_against_rest
 from relayout.assign.strategies.gauge import Gauge
 from relayout.assign.strategies.two_orders import solve_two_orders
 
 
-def persistent(component: Component, deadline: float) -> tuple[list[Step], Allowed]:
+def persistent(component: Component, deadline: float) -> tuple[list[Persistency], Allowed]:
     """Steps that fix members label by label, and the options they leave."""
     allowed = every_option(component)
-    steps: list[Step] = []
+    steps: list[Persistency] = []
     todo = _labels(component, allowed)
     while todo and monotonic() < deadline:
         label = todo.pop()
@@ -31,7 +31,7 @@ def persistent(component: Component, deadline: float) -> tuple[list[Step], Allow
     return steps, allowed
 
 
-def _step(question: Component, allowed: Allowed, label: tuple[Port, ...]) -> Step:
+def _step(question: Component, allowed: Allowed, label: tuple[ValueOrder, ...]) -> Persistency:
     """The most members that may keep a label, of those that have a choice."""
     choices = tuple((0, len(member.options) - 1) for member in question.members)
     orders = tuple((1, 0) for _ in question.values)
@@ -41,25 +41,25 @@ def _step(question: Component, allowed: Allowed, label: tuple[Port, ...]) -> Ste
         for index, member in enumerate(question.members)
         if member.home and answer.chosen[index] == 0 and len(allowed[index]) > 1
     )
-    return Step(label, kept, answer.proof)
+    return Persistency(label, kept, answer.proof)
 
 
-def _labels(component: Component, allowed: Allowed) -> list[tuple[Port, ...]]:
+def _labels(component: Component, allowed: Allowed) -> list[tuple[ValueOrder, ...]]:
     """Sets of ports that belong together: those of one option, and of options that share one."""
-    parents: dict[Port, Port] = {}
+    parents: dict[ValueOrder, ValueOrder] = {}
     for member, options in zip(component.members, allowed, strict=True):
         for option in options:
             ports = member.options[option].reads + member.options[option].writes
             for port in ports:
                 parents.setdefault(port, port)
                 parents[_find(parents, port)] = _find(parents, ports[0])
-    labels: dict[Port, list[Port]] = {}
+    labels: dict[ValueOrder, list[ValueOrder]] = {}
     for port in parents:
         labels.setdefault(_find(parents, port), []).append(port)
     return [tuple(ports) for ports in labels.values()]
 
 
-def _find(parents: dict[Port, Port], port: Port) -> Port:
+def _find(parents: dict[ValueOrder, ValueOrder], port: ValueOrder) -> ValueOrder:
     while parents[port] != port:
         parents[port] = parents[parents[port]]
         port = parents[port]

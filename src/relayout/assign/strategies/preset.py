@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from relayout.assign.assignment import Assignment
 from relayout.assign.problem import LayoutProblem
 from relayout.assign.strategies.demands import assigned, cheapest, demanded, ports
-from relayout.assign.strategies.regions import Region, Ways, regions, spread
+from relayout.assign.strategies.regions import OperatorRun, Ways, regions, spread
 
 AGNOSTIC, AS_GIVEN, OTHERWISE = range(3)
 """Kinds of operators with a choice: without a demand, demanding what they have, or another way."""
@@ -71,7 +71,7 @@ def _kinds(problem: LayoutProblem, wishes: Sequence[int | None]) -> list[int | N
     return kinds
 
 
-def _every_way(problem: LayoutProblem, region: Region) -> Ways:
+def _every_way(problem: LayoutProblem, region: OperatorRun) -> Ways:
     return {index: range(len(problem.operators[index].variants)) for index in region}
 
 

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from relayout.assign.problem import LayoutProblem, Operator
 from relayout.assign.strategies.demands import ports
 
-Region: TypeAlias = tuple[int, ...]
+OperatorRun: TypeAlias = tuple[int, ...]
 """Operators, in the order in which they stand."""
 Ways: TypeAlias = Mapping[int, Sequence[int]]
 """The members of a region, with the variants that each may take."""
@@ -38,7 +38,7 @@ class UnionFind:
         self.size[large] += self.size[small]
 
 
-def regions(problem: LayoutProblem, kinds: Sequence[int | None]) -> list[Region]:
+def regions(problem: LayoutProblem, kinds: Sequence[int | None]) -> list[OperatorRun]:
     """The operators of each kind that values connect; those without a kind are in no region."""
     sets = UnionFind(len(problem.operators))
     for producer, readers in zip(problem.producers, problem.readers, strict=True):

@@ -22,7 +22,7 @@ DEFAULT_SECONDS = 10.0
 Solver: TypeAlias = Callable[[LayoutProblem], Assignment]
 """Chooses one variant per operator; sees no ONNX."""
 
-Search: TypeAlias = Callable[[LayoutProblem, float], Assignment]
+TimedSolver: TypeAlias = Callable[[LayoutProblem, float], Assignment]
 """A solver that may take some seconds, after which it gives the best it has found."""
 
 
@@ -31,7 +31,7 @@ class Strategy:
     """A named way to choose layouts, and what is known of it."""
 
     name: str
-    search: Search
+    search: TimedSolver
     proves: bool = False
     """Whether its assignments prove how good they are."""
     isolates: bool = False
@@ -61,7 +61,7 @@ class Budget:
         return spending
 
 
-def _quick(solver: Solver) -> Search:
+def _quick(solver: Solver) -> TimedSolver:
     """A solver that searches nothing, and so has no use for a budget."""
     return lambda problem, _seconds: solver(problem)
 

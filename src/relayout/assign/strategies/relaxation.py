@@ -13,9 +13,9 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from relayout.assign.component import Component, Leaf, Offer, Share, Stored
+from relayout.assign.component import Component, ComponentValue, Leaf, Offer, Share
 from relayout.assign.problem import price_between
-from relayout.assign.reduction import Allowed
+from relayout.assign.questions import Allowed
 from relayout.assign.strategies.programme import UNITS, Dual, Exact, Floats, Programme
 
 Key = TypeVar("Key")
@@ -53,7 +53,7 @@ class Relaxation:
     def _columns(self, prices: Sequence[int]) -> list[int]:
         return [self.programme.column(price) for price in prices]
 
-    def _table(self, index: int, value: Stored) -> _Table:
+    def _table(self, index: int, value: ComponentValue) -> _Table:
         table = _Table({}, {}, {})
         members = self.component.members
         producer = zip(members[value.producer].options, self.columns[value.producer], strict=True)
@@ -69,7 +69,7 @@ class Relaxation:
                     wanted.setdefault(order, []).append(column)
         return table
 
-    def _add_shared(self, index: int, value: Stored, table: _Table) -> None:
+    def _add_shared(self, index: int, value: ComponentValue, table: _Table) -> None:
         """One size of copy per wanted order, whatever order is stored."""
         rows = self.shared.setdefault(index, [])
         sizes: dict[int, int] = {}
@@ -83,7 +83,7 @@ class Relaxation:
                 without = [*table.stored.get(order, ()), sizes[order]]
                 rows.append((self.programme.at_most(columns, without), reader, order))
 
-    def _add_movements(self, index: int, value: Stored, table: _Table) -> None:
+    def _add_movements(self, index: int, value: ComponentValue, table: _Table) -> None:
         """One size of copy per pair of orders, and what each reader moves from order to order."""
         offers = self.offers.setdefault(index, [])
         shares = self.shares.setdefault(index, [])
@@ -154,7 +154,7 @@ class Relaxation:
         return [dict(option.writes)[index] for option in producer.options]
 
 
-def _depends_on_wish(value: Stored, table: _Table) -> bool:
+def _depends_on_wish(value: ComponentValue, table: _Table) -> bool:
     """Whether the price of a copy is the same from wherever the value is stored."""
     if isinstance(value.copy_price, int):
         return True
@@ -163,7 +163,7 @@ def _depends_on_wish(value: Stored, table: _Table) -> bool:
     return all(len(each) <= 1 for each in prices)
 
 
-def _price(value: Stored, stored: int, wanted: int) -> int:
+def _price(value: ComponentValue, stored: int, wanted: int) -> int:
     return 0 if stored == wanted else price_between(value.copy_price, stored, wanted)
 
 

@@ -32,10 +32,12 @@ def reverse_colours(problem: LayoutProblem) -> Colours:
     The ends of the graph demand nothing here: they are where conversions may stand.
     """
     inner = [problem.operators[index] for index in walk_order(problem)]
-    return coloured_backwards([o for o in inner if o.operands and o.results], _Orders(problem))
+    return coloured_backwards(
+        [o for o in inner if o.operands and o.results], _OrderPalette(problem)
+    )
 
 
-class _Orders:
+class _OrderPalette:
     """Orders as colours."""
 
     def __init__(self, problem: LayoutProblem) -> None:

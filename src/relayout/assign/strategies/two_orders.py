@@ -23,7 +23,7 @@ from relayout.assign.strategies.maximum_flow import solve_flow
 _SOURCE, _SINK = 0, 1
 
 
-class _Part(NamedTuple):
+class _FlowShare(NamedTuple):
     """The part of an arc's flow that pays for one reader's wish, up to the price of the copy."""
 
     component: int
@@ -34,10 +34,10 @@ class _Part(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Network:
+class _FlowNetwork:
     size: int = 2
     capacities: dict[tuple[int, int], int] = field(default_factory=dict)
-    parts: dict[tuple[int, int], list[_Part]] = field(default_factory=dict)
+    parts: dict[tuple[int, int], list[_FlowShare]] = field(default_factory=dict)
 
     def node(self) -> int:
         self.size += 1
@@ -47,14 +47,14 @@ class _Network:
         if capacity > 0:
             self.capacities[tail, head] = self.capacities.get((tail, head), 0) + capacity
 
-    def wish(self, tail: int, head: int, part: _Part) -> None:
+    def wish(self, tail: int, head: int, part: _FlowShare) -> None:
         self.arc(tail, head, part.price)
         self.parts.setdefault((tail, head), []).append(part)
 
 
 def solve_two_orders(cases: Sequence[tuple[Component, Gauge]]) -> list[Decided]:
     """All these components at once: one cut of a network in several pieces."""
-    network = _Network()
+    network = _FlowNetwork()
     nodes = [_add(network, number, *case) for number, case in enumerate(cases)]
     offers: list[dict[int, list[Offer]]] = [{} for _ in cases]
     labels = _cut(network, offers)
@@ -64,7 +64,7 @@ def solve_two_orders(cases: Sequence[tuple[Component, Gauge]]) -> list[Decided]:
     ]
 
 
-def _cut(network: _Network, offers: list[dict[int, list[Offer]]]) -> list[int]:
+def _cut(network: _FlowNetwork, offers: list[dict[int, list[Offer]]]) -> list[int]:
     """The label of each node; fills in what each reader offers."""
     if not network.capacities:
         return [0] * network.size
@@ -92,7 +92,7 @@ def _decide(
     return Decided(component, chosen, cost, cost, "flow", leaf)
 
 
-def _add(network: _Network, number: int, component: Component, gauge: Gauge) -> list[int]:
+def _add(network: _FlowNetwork, number: int, component: Component, gauge: Gauge) -> list[int]:
     """Add a component to the network; gives the node of each member.
 
     A member without a choice is the source: its label 0 is all it has.
@@ -109,33 +109,35 @@ def _add(network: _Network, number: int, component: Component, gauge: Gauge) -> 
         nodes.append(node)
     for index, orders in enumerate(gauge.orders):
         if orders is not None:
-            _add_value(network, _Place(number, component, gauge, nodes), index, orders)
+            _add_value(network, _NetworkPiece(number, component, gauge, nodes), index, orders)
     return nodes
 
 
-class _Place(NamedTuple):
+class _NetworkPiece(NamedTuple):
     number: int
     component: Component
     gauge: Gauge
     nodes: list[int]
 
 
-def _add_value(network: _Network, place: _Place, index: int, orders: tuple[int, int]) -> None:
-    value = place.component.values[index]
-    producer = _producer_node(place, index, orders)
+def _add_value(
+    network: _FlowNetwork, piece: _NetworkPiece, index: int, orders: tuple[int, int]
+) -> None:
+    value = piece.component.values[index]
+    producer = _producer_node(piece, index, orders)
     for label in (0, 1):
         stored, wanted = orders[1 - label], orders[label]
         price = price_between(value.copy_price, stored, wanted)
         always_there = producer == (_SOURCE, _SINK)[label]
         if not price or always_there:
             continue
-        wishes = _wishes(place, index, label, wanted)
+        wishes = _wishes(piece, index, label, wanted)
         hub = producer
         if len(wishes) > 1:
             hub = network.node()
             network.arc(*_towards(label, producer, hub), price)
         for node, reader in wishes:
-            part = _Part(place.number, index, reader, wanted, price)
+            part = _FlowShare(piece.number, index, reader, wanted, price)
             network.wish(*_towards(label, hub, node), part)
 
 
@@ -144,24 +146,24 @@ def _towards(label: int, start: int, end: int) -> tuple[int, int]:
     return (start, end) if label else (end, start)
 
 
-def _producer_node(place: _Place, index: int, orders: tuple[int, int]) -> int:
+def _producer_node(piece: _NetworkPiece, index: int, orders: tuple[int, int]) -> int:
     """The node whose side says at which label the value is stored."""
-    producer = place.component.values[index].producer
-    options = place.component.members[producer].options
-    written = [dict(options[option].writes)[index] for option in place.gauge.options[producer]]
+    producer = piece.component.values[index].producer
+    options = piece.component.members[producer].options
+    written = [dict(options[option].writes)[index] for option in piece.gauge.options[producer]]
     if written[0] != written[1]:
-        return place.nodes[producer]
+        return piece.nodes[producer]
     return _SOURCE if written[0] == orders[0] else _SINK
 
 
-def _wishes(place: _Place, index: int, label: int, order: int) -> list[tuple[int, int]]:
+def _wishes(piece: _NetworkPiece, index: int, label: int, order: int) -> list[tuple[int, int]]:
     """Nodes and readers that want an order; one that always wants it makes the others moot."""
     wishes = []
-    for reader in place.component.values[index].readers:
-        options = place.component.members[reader].options
-        wants = [(index, order) in options[o].reads for o in place.gauge.options[reader]]
+    for reader in piece.component.values[index].readers:
+        options = piece.component.members[reader].options
+        wants = [(index, order) in options[o].reads for o in piece.gauge.options[reader]]
         if all(wants):
             return [((_SOURCE, _SINK)[label], reader)]
         if any(wants):
-            wishes.append((place.nodes[reader], reader))
+            wishes.append((piece.nodes[reader], reader))
     return wishes

@@ -21,7 +21,7 @@ from relayout.graph.io.places import (
     places_of,
 )
 from relayout.graph.messages.functions import expanded_size
-from relayout.graph.messages.scope import check_scopes
+from relayout.graph.messages.scoping import check_scopes
 from relayout.graph.messages.walk import Body, bodies_of, nested_bodies
 
 NOT_AS_WRITTEN = "calls were changed after they were written, so inner values have new names"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import onnx
 
 from relayout.errors import BadModelError, quoted
-from relayout.graph.messages.scope import free_names
+from relayout.graph.messages.scoping import free_names
 from relayout.graph.messages.walk import Body, bodies_of, nested_bodies
 
 OLDEST_OPSET = 7

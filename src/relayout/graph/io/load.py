@@ -13,7 +13,7 @@ from relayout.graph.io.model import LoadedModel
 from relayout.graph.io.sources import Given, ModelSource, given
 from relayout.graph.io.tensors import check_inline
 from relayout.graph.messages.functions import expanded_size
-from relayout.graph.messages.scope import check_scopes, sorted_copy
+from relayout.graph.messages.scoping import check_scopes, sorted_copy
 from relayout.graph.messages.skeleton import skeleton_of
 from relayout.graph.messages.walk import is_external, tensors_of
 from relayout.graph.shapes.infer import infer

@@ -14,7 +14,7 @@ import onnx_ir as ir
 
 from relayout.graph.io.bind import ATTRIBUTES, HOLDER, STAND_IN, bodies_in
 from relayout.graph.io.model import SOURCE, LoadedModel
-from relayout.graph.io.records import merge_metadata, merge_records
+from relayout.graph.io.value_records import merge_metadata, merge_records
 from relayout.graph.messages.functions import key_of
 from relayout.graph.messages.skeleton import FIRST_WITH_DEFAULTS
 from relayout.graph.messages.walk import Body

@@ -14,7 +14,7 @@ from typing import TypeAlias, TypeVar
 import onnx
 import onnx_ir as ir
 
-from relayout.graph.edit import ORIGIN_KEY
+from relayout.graph.editing.writer import ORIGIN_KEY
 from relayout.graph.io.bind import STAND_IN
 from relayout.graph.io.homes import Homes, Outline, homes_of
 from relayout.graph.io.limits import standard_name
@@ -29,8 +29,8 @@ from relayout.graph.io.places import (
     VALUE_INFO,
     places_text,
 )
-from relayout.graph.io.records import declared_symbols, record_of
-from relayout.graph.messages.scope import runnable_order
+from relayout.graph.io.value_records import declared_symbols, record_of
+from relayout.graph.messages.scoping import runnable_order
 from relayout.graph.messages.walk import Body, nested_bodies, subgraphs_of
 
 Holder: TypeAlias = onnx.ModelProto | onnx.FunctionProto
@@ -95,7 +95,7 @@ def _pinned(body: Body) -> set[str]:
 
 
 @dataclass(slots=True)
-class _Part:
+class _FunctionPart:
     """A node of a function; without a place it is only a copy."""
 
     place: int | None
@@ -163,9 +163,11 @@ class _Taking:
                 function.metadata_props.add(key=key, value=text)
         return function
 
-    def _initializer(self, value: ir.Value, outline: Outline) -> _Part:
+    def _initializer(self, value: ir.Value, outline: Outline) -> _FunctionPart:
         owned = self.homes.get(value) is outline
-        return _Part(self.initializers[value.name or ""] if owned else None, _constant(value))
+        return _FunctionPart(
+            self.initializers[value.name or ""] if owned else None, _constant(value)
+        )
 
     def _nodes(self, outline: Outline) -> list[ir.Node]:
         """The nodes of a function as they stood, constants of outer graphs in front."""
@@ -173,16 +175,16 @@ class _Taking:
         nodes = [*filter(None, constants), *outline.nodes]
         return sorted(nodes, key=lambda node: self.places.get(node, -1))
 
-    def _node(self, node: ir.Node, outline: Outline) -> _Part:
+    def _node(self, node: ir.Node, outline: Outline) -> _FunctionPart:
         place = self.places.get(node)
         message = node.meta[SOURCE] if place is None else self.body.node[place]
-        return _Part(place if self.homes.get(node) is outline else None, message)
+        return _FunctionPart(place if self.homes.get(node) is outline else None, message)
 
     def _imports(self, nodes: Iterable[onnx.NodeProto]) -> list[onnx.OperatorSetIdProto]:
         used = {standard_name(node.domain) for node in _with_inner(nodes)}
         return [entry for entry in self.holder.opset_import if standard_name(entry.domain) in used]
 
-    def _records(self, parts: Iterable[_Part], outline: Outline) -> list[int]:
+    def _records(self, parts: Iterable[_FunctionPart], outline: Outline) -> list[int]:
         """Where the body records the types of values that now only the function has."""
         names = [name for part in parts if part.place is not None for name in part.node.output]
         outputs = {value.name for value in outline.outputs}

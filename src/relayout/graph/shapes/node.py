@@ -1,4 +1,4 @@
-"""What onnx's inference says about one node."""
+"""What onnx infers for one node."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import onnx_ir as ir
 from onnx.checker import ValidationError
 from onnx.shape_inference import InferenceError
 
-from relayout.graph.read import schema_of
+from relayout.graph.read import constant_of, schema_of
 
 
 def inferred_types(
@@ -17,7 +17,7 @@ def inferred_types(
 ) -> Mapping[str, onnx.TypeProto]:
     """The types of a node's results by their names; `data` are the operands whose values are known.
 
-    Nothing is said about a node that is not valid: its own reader says that better.
+    Nothing is inferred for a node that is not valid: its consumer reports that better.
     """
     schema = schema_of(node.op_type, version, node.domain)
     operands = [value for value in node.inputs if value is not None]
@@ -30,3 +30,29 @@ def inferred_types(
     except (InferenceError, ValidationError):
         return {}
     return dict(found)
+
+
+def inferred_shape(result: ir.Value, version: int) -> ir.Shape | None:
+    """The shape that follows from the operands of a result's node."""
+    node = result.producer()
+    return None if node is None else inferred_shapes(node, version).get(result.name or "")
+
+
+def inferred_shapes(
+    node: ir.Node, version: int, largest: int | None = None
+) -> dict[str, ir.Shape | None]:
+    """The shapes that follow from the operands of a node of the standard domain.
+
+    Constants of more bytes than `largest` take part with their shape only.
+    """
+    operands = {value.name or "": value for value in node.inputs if value is not None}
+    data = {
+        name: ir.serde.serialize_tensor(tensor)
+        for name, value in operands.items()
+        if (tensor := constant_of(value)) is not None
+        and (largest is None or tensor.nbytes <= largest)
+    }
+    return {
+        name: ir.serde.deserialize_type_proto_for_shape(found)
+        for name, found in inferred_types(node, version, data).items()
+    }

@@ -12,7 +12,7 @@ from onnx import numpy_helper
 LONGEST_TARGET = 64
 """A shape with more entries than this is none."""
 
-Entries: TypeAlias = list[int | None]
+TargetEntries: TypeAlias = list[int | None]
 """A target shape, entry by entry; None where only the run will tell."""
 
 
@@ -67,7 +67,7 @@ def _last_values(
                     yield onnx.helper.make_tensor_value_info(name, element, dims)
 
 
-def _common_dims(one: Entries | None, other: Entries | None) -> Entries | None:
+def _common_dims(one: TargetEntries | None, other: TargetEntries | None) -> TargetEntries | None:
     if one is None or other is None or len(one) != len(other):
         return None
     return [a if a == b else None for a, b in zip(one, other, strict=True)]
@@ -75,11 +75,11 @@ def _common_dims(one: Entries | None, other: Entries | None) -> Entries | None:
 
 def _dims(
     name: str, types: Mapping[str, onnx.TypeProto], constants: Mapping[str, onnx.TensorProto]
-) -> Entries | None:
+) -> TargetEntries | None:
     return list(constants[name].dims) if name in constants else _dims_of(types.get(name))
 
 
-def _dims_of(declared: onnx.TypeProto | None) -> Entries | None:
+def _dims_of(declared: onnx.TypeProto | None) -> TargetEntries | None:
     if declared is None or not declared.tensor_type.HasField("shape"):
         return None
     dims = declared.tensor_type.shape.dim
@@ -95,7 +95,7 @@ def _entries(
     types: Mapping[str, onnx.TypeProto],
     constants: Mapping[str, onnx.TensorProto],
     producers: Mapping[str, onnx.NodeProto],
-) -> Entries | None:
+) -> TargetEntries | None:
     """The entries of a vector; those of its parts where it is a concatenation."""
     if name in constants:
         return _constant_entries(constants[name])
@@ -112,7 +112,7 @@ def _entries(
     return None if None in parts or len(joined) > LONGEST_TARGET else joined
 
 
-def _constant_entries(tensor: onnx.TensorProto) -> Entries | None:
+def _constant_entries(tensor: onnx.TensorProto) -> TargetEntries | None:
     """The entries of a constant vector, whose data may be left out if a caller may override it."""
     if len(tensor.dims) != 1 or tensor.dims[0] > LONGEST_TARGET:
         return None
@@ -121,7 +121,7 @@ def _constant_entries(tensor: onnx.TensorProto) -> Entries | None:
     return [int(entry) for entry in numpy_helper.to_array(tensor)]
 
 
-def _unknown_entries(declared: onnx.TypeProto | None) -> Entries | None:
+def _unknown_entries(declared: onnx.TypeProto | None) -> TargetEntries | None:
     if declared is None or not declared.tensor_type.HasField("shape"):
         return None
     dims = declared.tensor_type.shape.dim

@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 
+from relayout.graph.editing.learning import learn_type, name_lengths, note_nonzero, sharpen
 from relayout.graph.read import (
     Dim,
     NodeView,
@@ -16,12 +17,11 @@ from relayout.graph.read import (
     constant_of,
     is_op,
     shape_of,
-    tell_nonzero,
     view_of,
 )
 from relayout.graph.region import subgraphs_of
 from relayout.graph.shapes.node import inferred_types
-from relayout.layout.blocks import INVENTED, Size, Symbol, is_invented, length_of
+from relayout.layout.blocks import Size, Symbol, is_invented, length_of
 from relayout.layout.transport import Array
 from relayout.ops.lengths.cuts import sliced
 from relayout.ops.lengths.entries import (
@@ -41,7 +41,7 @@ def carry_lengths(model: ir.Model) -> int:
     """
     sweep = _Sweep(model.opset_imports)
     learned = sum(map(sweep.visit, model.graph))
-    tell_nonzero(model.graph, frozenset(sweep.nonzero))
+    note_nonzero(model.graph, frozenset(sweep.nonzero))
     return learned
 
 
@@ -59,12 +59,12 @@ class _Sweep:
         vague = [value for value in node.outputs if value.name and has_unnamed_length(value)]
         learned = False
         if node.domain and vague and _broadcast_operands(view):
-            vague[0].type = vague[0].type or _type_of(node.inputs[0])
+            learn_type(vague[0], _type_of(node.inputs[0]))
         if vague and view.unknown_attribute is None:
             for value, found in self._found(view):
                 learned = sharpen(value, found) or learned
         for value in vague:
-            _name_lengths(value)
+            name_lengths(value)
         if is_op(node, "Slice"):
             self._note_limits(view)
         if not node.domain:
@@ -146,8 +146,8 @@ class _Sweep:
         found = []
         for value in node.outputs:
             told = inferred.get(str(value.name), onnx.TypeProto()).tensor_type
-            if value.type is None and told.elem_type:
-                value.type = ir.TensorType(ir.DataType(told.elem_type))
+            if told.elem_type:
+                learn_type(value, ir.TensorType(ir.DataType(told.elem_type)))
             if told.HasField("shape"):
                 found.append((value, _lengths(told.shape)))
         return found
@@ -199,37 +199,6 @@ def has_unnamed_length(value: ir.Value) -> bool:
     """Whether a length is neither known nor named by the model."""
     shape = shape_of(value)
     return shape is None or any(map(is_invented, shape))
-
-
-def sharpen(value: ir.Value, found: Shape) -> bool:
-    """Take over lengths that say more than what is known; whether there were any."""
-    old = shape_of(value)
-    if old is None and value.shape is None:
-        value.shape = ir.Shape(found)
-        return True
-    if old is None or len(old) != len(found):
-        return False
-    new = tuple(_sharper(a, b) for a, b in zip(old, found, strict=True))
-    if new != old:
-        value.shape = ir.Shape(new)
-    return new != old
-
-
-def _sharper(old: int | str | None, found: int | str | None) -> int | str | None:
-    if isinstance(old, int) or found is None:
-        return old
-    return found if isinstance(found, int) or is_invented(old) else old
-
-
-def _name_lengths(value: ir.Value) -> None:
-    """One name per unknown length, unless the model declares the value."""
-    shape = shape_of(value)
-    if shape is None or None not in shape or value.is_graph_output():
-        return
-    value.shape = ir.Shape(
-        f"{INVENTED}{value.name}:{axis}" if length is None else length
-        for axis, length in enumerate(shape)
-    )
 
 
 def _type_of(value: ir.Value | None) -> ir.TypeProtocol | None:

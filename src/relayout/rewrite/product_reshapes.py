@@ -7,15 +7,14 @@ from dataclasses import dataclass
 
 import onnx_ir as ir
 
-from relayout.graph.edit import Editor
+from relayout.graph.editing.editor import Editor
 from relayout.graph.read import constant_of, is_op
-from relayout.layout.transport import Transport
 from relayout.ops.quantization import ACTIVATIONS, SUMS_OF_PRODUCTS, has_one_scale
 from relayout.rewrite.worklist import readers
 
 
 @dataclass(frozen=True, slots=True)
-class ReshapeOutsideUnit:
+class ReshapeOutsideProduct:
     """A Reshape between a product and its activation or a quantiser goes to their other side.
 
     Given:  d = DequantizeLinear(q, s, z); r = Reshape(d, t); y = Conv(r, w)
@@ -28,7 +27,7 @@ class ReshapeOutsideUnit:
     time one of them comes beside a product; nothing is computed otherwise.
     """
 
-    name: str = "take a Reshape out of a unit"
+    name: str = "take a Reshape away from between a product and its quantiser"
     op_types: tuple[str, ...] = ("Reshape",)
 
     def apply(self, node: ir.Node, editor: Editor) -> Iterable[ir.Node] | None:
@@ -100,10 +99,7 @@ def _only_reader(value: ir.Value) -> ir.Node | None:
 
 def _again(node: ir.Node, operand: ir.Value, shape: ir.Shape | None, editor: Editor) -> ir.Value:
     """What a node does to each element, done to another operand."""
-    as_it_was = Transport((None,) * len(node.inputs), (None,))
-    (result,) = editor.restated(node, as_it_was, [operand, *node.inputs[1:]])
-    result.shape = shape
-    return result
+    return editor.adapted(node, [operand, *node.inputs[1:]], [shape])[0]
 
 
 def _reshaped(

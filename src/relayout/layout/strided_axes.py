@@ -9,7 +9,7 @@ from relayout.layout.blocks import UNIT, Size
 
 
 @dataclass(frozen=True, slots=True)
-class Mode:
+class StridedAxis:
     """An axis of `size` steps, each of which goes `stride` elements of the source further."""
 
     size: Size
@@ -20,14 +20,16 @@ class Mode:
         """How far in the source the axis reaches."""
         return self.size * self.stride
 
-    def cut(self, outer: Size) -> tuple[Mode, Mode] | None:
+    def cut(self, outer: Size) -> tuple[StridedAxis, StridedAxis] | None:
         """An outer axis of that size and the inner one; None where the size is no divisor."""
         inner = self.size.over(outer)
         return (
-            None if inner is None else (Mode(outer, inner * self.stride), Mode(inner, self.stride))
+            None
+            if inner is None
+            else (StridedAxis(outer, inner * self.stride), StridedAxis(inner, self.stride))
         )
 
-    def contains(self, other: Mode) -> bool:
+    def contains(self, other: StridedAxis) -> bool:
         """Whether the other axis steps over a part of the same elements."""
         return other.stride.over(self.stride) is not None and self.span.over(other.span) is not None
 
@@ -40,22 +42,22 @@ class Mode:
         return self.stride.number, len(self.stride.symbols)
 
 
-def in_source_order(modes: Iterable[Mode]) -> list[Mode]:
+def in_source_order(modes: Iterable[StridedAxis]) -> list[StridedAxis]:
     return sorted(modes, key=lambda mode: mode.depth, reverse=True)
 
 
-def joined(modes: Iterable[Mode]) -> tuple[Mode, ...]:
+def joined(modes: Iterable[StridedAxis]) -> tuple[StridedAxis, ...]:
     """The same steps with as few axes as possible; an axis of length 1 is none."""
-    found: list[Mode] = []
+    found: list[StridedAxis] = []
     for mode in modes:
         if found and found[-1].stride == mode.span:
-            found[-1] = Mode(found[-1].size * mode.size, mode.stride)
+            found[-1] = StridedAxis(found[-1].size * mode.size, mode.stride)
         elif mode.size != UNIT:
             found.append(mode)
     return tuple(found)
 
 
-def cut_into(modes: Sequence[Mode], sizes: Iterable[Size]) -> list[list[Mode]] | None:
+def cut_into(modes: Sequence[StridedAxis], sizes: Iterable[Size]) -> list[list[StridedAxis]] | None:
     """Consecutive pieces of these sizes; None where a border falls between divisors."""
     rest = list(reversed(modes))
     pieces = []
@@ -67,9 +69,9 @@ def cut_into(modes: Sequence[Mode], sizes: Iterable[Size]) -> list[list[Mode]] |
     return pieces
 
 
-def _take(rest: list[Mode], wanted: Size) -> list[Mode] | None:
+def _take(rest: list[StridedAxis], wanted: Size) -> list[StridedAxis] | None:
     """Take so much from the end of `rest`; None where it cannot be cut there."""
-    piece: list[Mode] = []
+    piece: list[StridedAxis] = []
     while wanted != UNIT and rest:
         mode = rest.pop()
         left = wanted.over(mode.size)

@@ -1,29 +1,26 @@
-"""What an editor writes around, or in place of, a node that is restated in other orders."""
+"""What is written around, or in place of, a node that is restated in other orders."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 import numpy as np
 import onnx_ir as ir
 
-from relayout.graph.read import constant_of, lengths_of
-from relayout.graph.shapes.node import inferred_types
+from relayout.graph.editing.writer import NodeWriter
+from relayout.graph.read import lengths_of
+from relayout.graph.shapes.node import inferred_shape
 from relayout.layout.blocks import Length, Reshaping, length_of, sizes_of
 from relayout.layout.transport import AttributeValue, Changes, Step, Transport
-
-if TYPE_CHECKING:
-    from relayout.graph.edit import Editor
 
 
 @dataclass(frozen=True, slots=True)
 class Restatement:
     """The operands, the results and the steps that a transport asks for."""
 
-    editor: Editor
+    writer: NodeWriter
     node: ir.Node
     transport: Transport
 
@@ -36,7 +33,7 @@ class Restatement:
         for index, array in self.changes.constants.items():
             prepared.extend([None] * (index + 1 - len(prepared)))
             hint = f"{self.node.name or self.node.op_type}_operand{index}"
-            prepared[index] = self.editor.constant(array, hint=hint, before=self.node)
+            prepared[index] = self.writer.constant(array, hint=hint, before=self.node)
         for index, lengths in self.changes.lengths.items():
             if prepared[0] is not None:
                 prepared[index] = self._put_together(prepared[0], lengths)
@@ -50,17 +47,17 @@ class Restatement:
         return [self._result(index, value) for index, value in enumerate(self.node.outputs)]
 
     def results_read(self, results: Sequence[ir.Value]) -> list[ir.Value]:
-        """The results of the node that was written, as those are read who read the given ones."""
+        """The results of the new node, adapted for existing consumers."""
         return [self._result_read(index, value) for index, value in enumerate(results)]
 
     def _result_read(self, index: int, value: ir.Value) -> ir.Value:
         changes = self.changes
         if index not in changes.result_gathers and index not in changes.result_reshapes:
             return value
-        value.shape = inferred_shape(value, self.editor.region.version)
+        value.shape = inferred_shape(value, self.writer.region.version)
         if index in changes.result_gathers:
             positions = changes.result_gathers[index]
-            return self.editor.gathered(value, positions, before=self.node)
+            return self.writer.gathered(value, positions, before=self.node)
         _, shape = self._name_and_shape(index, self.node.outputs[index])
         return self._reshaped(value, changes.result_reshapes[index], shape)
 
@@ -81,9 +78,9 @@ class Restatement:
         if value is None:
             return None
         if index in changes.gathers:
-            return self.editor.gathered(value, changes.gathers[index], before=self.node)
+            return self.writer.gathered(value, changes.gathers[index], before=self.node)
         if index in changes.unsqueezes:
-            return self.editor.unsqueezed(value, changes.unsqueezes[index], before=self.node)
+            return self.writer.unsqueezed(value, changes.unsqueezes[index], before=self.node)
         if index in changes.reshapes:
             return self._reshaped(value, changes.reshapes[index])
         if index in changes.lookups:
@@ -95,7 +92,7 @@ class Restatement:
             return ir.Value(name="")
         hint, shape = self._name_and_shape(index, given)
         return ir.Value(
-            name=self.editor.names.fresh(hint),
+            name=self.writer.names.fresh(hint),
             type=given.type,
             shape=shape,
         )
@@ -115,9 +112,9 @@ class Restatement:
     ) -> ir.Value:
         hint = f"{value.name}_reshaped"
         entries = np.asarray(target, np.int64)
-        return self.editor.add(
+        return self.writer.add(
             "Reshape",
-            [value, self.editor.constant(entries, hint=f"{hint}_shape", before=self.node)],
+            [value, self.writer.constant(entries, hint=f"{hint}_shape", before=self.node)],
             before=self.node,
             hint=hint,
             like=value,
@@ -129,10 +126,10 @@ class Restatement:
         """The entries of the table, in the type of `value`, at the places `value` names."""
         hint = f"{value.name}_looked_up"
         dtype = np.int64 if value.dtype is None else value.dtype.numpy()
-        entries = self.editor.constant(
+        entries = self.writer.constant(
             np.asarray(table, dtype), hint=f"{hint}_in", before=self.node
         )
-        return self.editor.add(
+        return self.writer.add(
             "Gather",
             [entries, value],
             {"axis": 0},
@@ -150,14 +147,14 @@ class Restatement:
         for is_number, group in groupby(lengths, key=lambda length: not length.axes):
             if is_number:
                 numbers = np.asarray([length.number for length in group], np.int64)
-                parts.append(self.editor.constant(numbers, hint=hint, before=self.node))
+                parts.append(self.writer.constant(numbers, hint=hint, before=self.node))
                 continue
             parts.extend(self._length(whole, length.axes, hint) for length in group)
         return self._shape_step("Concat", parts, {"axis": 0}, hint, len(lengths))
 
     def _length(self, whole: ir.Value, axes: Sequence[int], hint: str) -> ir.Value:
         picked = np.asarray(axes, np.int64)
-        at = self.editor.constant(picked, hint=f"{hint}_at", before=self.node)
+        at = self.writer.constant(picked, hint=f"{hint}_at", before=self.node)
         read = self._shape_step("Gather", [whole, at], {"axis": 0}, hint, len(axes))
         return read if len(axes) == 1 else self._shape_step("ReduceProd", [read], {}, hint, 1)
 
@@ -170,7 +167,7 @@ class Restatement:
         count: int,
     ) -> ir.Value:
         """A node that gives a vector of lengths."""
-        result = self.editor.add(
+        result = self.writer.add(
             op_type, operands, attributes, before=self.node, hint=hint, origin=[self.node]
         )
         result.type, result.shape = ir.TensorType(ir.DataType.INT64), ir.Shape([count])
@@ -182,10 +179,10 @@ class Restatement:
         operands = [
             known[item]
             if isinstance(item, int | str)
-            else self.editor.constant(item, hint=f"{hint}_constant", before=self.node)
+            else self.writer.constant(item, hint=f"{hint}_constant", before=self.node)
             for item in step.operands
         ]
-        result = self.editor.add(
+        result = self.writer.add(
             step.op_type,
             operands,
             step.attributes,
@@ -195,11 +192,11 @@ class Restatement:
             origin=[self.node],
         )
         self._annotate(result.producer())
-        result.shape = inferred_shape(result, self.editor.region.version)
+        result.shape = inferred_shape(result, self.writer.region.version)
         return result
 
     def _annotate(self, step: ir.Node | None) -> None:
-        """A step keeps what the model says about the node it stands for."""
+        """A step keeps the notes of the model about the node it replaces."""
         if step is not None:
             step.doc_string = self.node.doc_string
             step.metadata_props.update({**self.node.metadata_props, **step.metadata_props})
@@ -211,29 +208,3 @@ def _shape_at(shape: ir.Shape | None, target: Sequence[int]) -> ir.Shape | None:
         return None
     sizes = Reshaping.to_target(sizes_of(lengths_of(shape), "source"), target).result
     return ir.Shape([length_of(size) for size in sizes])
-
-
-def inferred_shape(result: ir.Value, version: int) -> ir.Shape | None:
-    """The shape that follows from the operands of a result's node."""
-    node = result.producer()
-    return None if node is None else inferred_shapes(node, version).get(result.name or "")
-
-
-def inferred_shapes(
-    node: ir.Node, version: int, largest: int | None = None
-) -> dict[str, ir.Shape | None]:
-    """The shapes that follow from the operands of a node of the standard domain.
-
-    Constants of more bytes than `largest` take part with their shape only.
-    """
-    operands = {value.name or "": value for value in node.inputs if value is not None}
-    data = {
-        name: ir.serde.serialize_tensor(tensor)
-        for name, value in operands.items()
-        if (tensor := constant_of(value)) is not None
-        and (largest is None or tensor.nbytes <= largest)
-    }
-    return {
-        name: ir.serde.deserialize_type_proto_for_shape(found)
-        for name, found in inferred_types(node, version, data).items()
-    }

@@ -12,7 +12,7 @@ import onnx
 import onnx_ir as ir
 from onnx.reference import ReferenceEvaluator
 
-from relayout.graph.edit import Editor
+from relayout.graph.editing.editor import Editor
 from relayout.graph.read import Shape, constant_of, is_op, shape_of
 from relayout.graph.region import subgraphs_of
 from relayout.layout.transport import Array

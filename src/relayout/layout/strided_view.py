@@ -8,11 +8,9 @@ from itertools import accumulate
 from operator import mul
 from typing import TypeAlias
 
-from relayout.layout.axes import Mode, cut_into, in_source_order, joined
-from relayout.layout.blocks import UNIT, Size, product
+from relayout.layout.blocks import UNIT, Size, Sizes, product
 from relayout.layout.permutation import Permutation
-
-Sizes: TypeAlias = tuple[Size, ...]
+from relayout.layout.strided_axes import StridedAxis, cut_into, in_source_order, joined
 
 Link: TypeAlias = Sizes | Permutation
 """A Reshape, by the shape it gives, or a Transpose, by its order."""
@@ -27,14 +25,14 @@ class View:
     """
 
     source: Sizes
-    modes: tuple[Mode, ...]
+    modes: tuple[StridedAxis, ...]
     """How the flat index of the result steps through the source, outermost first."""
     shape: Sizes
 
     @classmethod
     def of(cls, shape: Sizes) -> View:
         """The tensor as it is."""
-        whole = Mode(product(shape), UNIT)
+        whole = StridedAxis(product(shape), UNIT)
         return cls(shape, () if whole.size.number == 0 else joined([whole]), shape)
 
     @classmethod
@@ -85,7 +83,8 @@ class View:
         sizes = [mode.size for mode in self.modes]
         strides = _strides(sizes)
         back = {
-            mode: Mode(mode.size, stride) for mode, stride in zip(self.modes, strides, strict=True)
+            mode: StridedAxis(mode.size, stride)
+            for mode, stride in zip(self.modes, strides, strict=True)
         }
         return View(
             self.shape, tuple(back[mode] for mode in in_source_order(self.modes)), self.source
@@ -109,7 +108,9 @@ class View:
         for axis, (size, stride) in enumerate(zip(self.source, _strides(self.source), strict=True)):
             if size == UNIT:
                 continue
-            homes = [at for at, mode in enumerate(self.modes) if mode.contains(Mode(size, stride))]
+            homes = [
+                at for at, mode in enumerate(self.modes) if mode.contains(StridedAxis(size, stride))
+            ]
             if not homes:
                 return None
             place[axis] = homes[0]
@@ -132,12 +133,12 @@ class View:
             )
         )
 
-    def _through(self, modes: Sequence[Mode]) -> list[Link]:
+    def _through(self, modes: Sequence[StridedAxis]) -> list[Link]:
         given = in_source_order(modes)
         order = Permutation(tuple(given.index(mode) for mode in modes))
         return [tuple(mode.size for mode in given), order, self.shape]
 
-    def _named_modes(self) -> list[Mode]:
+    def _named_modes(self) -> list[StridedAxis]:
         """The axes, those with symbols cut where source or result have borders within them.
 
         So a length the run will tell stays one that can be copied, where that is possible.
@@ -149,7 +150,7 @@ class View:
             for part in self._at_borders(mode, stride)
         ]
 
-    def _at_borders(self, mode: Mode, stride: Size) -> list[Mode]:
+    def _at_borders(self, mode: StridedAxis, stride: Size) -> list[StridedAxis]:
         if not mode.size.symbols:
             return [mode]
         borders = [border.over(mode.stride) for border in _strides(self.source)]

@@ -6,21 +6,21 @@ from itertools import product as pairs
 
 import pytest
 
-from relayout.layout.axes import Mode, cut_into, in_source_order, joined
 from relayout.layout.blocks import UNIT, Size, product, sizes_of
+from relayout.layout.strided_axes import StridedAxis, cut_into, in_source_order, joined
 
 N, S = sizes_of(("N", "S"), "source")
 
 
-def mode(size: int | Size, stride: int | Size) -> Mode:
-    return Mode(_size(size), _size(stride))
+def mode(size: int | Size, stride: int | Size) -> StridedAxis:
+    return StridedAxis(_size(size), _size(stride))
 
 
 def _size(given: int | Size) -> Size:
     return Size(given) if isinstance(given, int) else given
 
 
-def offsets(modes: list[Mode]) -> list[int]:
+def offsets(modes: list[StridedAxis]) -> list[int]:
     """Where the elements of numeric axes lie in the source."""
     steps = [range(m.size.number) for m in modes]
     return [

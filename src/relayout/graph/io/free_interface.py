@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import onnx
 import onnx_ir as ir
 
-from relayout.graph.edit import Editor, permuted_shape
+from relayout.graph.editing.editor import Editor
 from relayout.graph.io.model import LoadedModel
 from relayout.graph.names import Names
 from relayout.graph.read import is_op, perm_of
@@ -63,9 +63,7 @@ def _take_in_input(value: ir.Value, editor: Editor) -> Permutation | None:
     order = perm_of(node) if is_op(node, "Transpose") and node.graph is value.graph else None
     if order is None or node.outputs[0].is_graph_output():
         return None
-    value.shape = permuted_shape(value.shape, order)
-    node.outputs[0].replace_all_uses_with(value)
-    editor.discard(node)
+    editor.absorb_into_input(value, node, order)
     return order
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from relayout.graph.edit import Editor, permuted_shape
+from relayout.graph.editing.editor import Editor
+from relayout.graph.editing.permuted import permuted_shape
 from relayout.layout.permutation import Permutation
 
 

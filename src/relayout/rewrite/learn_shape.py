@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 import onnx_ir as ir
 
-from relayout.graph.edit import Editor
+from relayout.graph.editing.editor import Editor
+from relayout.graph.editing.learning import sharpen
 from relayout.graph.read import constant_of, lengths_of
 from relayout.graph.region import subgraphs_of
-from relayout.graph.restate import inferred_shapes
+from relayout.graph.shapes.node import inferred_shapes
 from relayout.ops.folding import SHAPED_BY_VALUES
-from relayout.ops.lengths.sweep import sharpen
 from relayout.ops.registry import RULES
 from relayout.rewrite.refine import LARGEST_KEPT, is_vague
 from relayout.rewrite.worklist import readers

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TypeAlias
 
-from relayout.assign.component import Component, Member, Option, Port
+from relayout.assign.component import Component, Member, Option, ValueOrder
 from relayout.assign.problem import LayoutProblem, Operator, Value, Variant
 
 Allowed: TypeAlias = list[tuple[int, ...]]
@@ -27,7 +27,9 @@ class UnsoundError(ValueError):
     """A proof that shows nothing, with the reason."""
 
 
-def one_against_rest(component: Component, allowed: Allowed, label: Collection[Port]) -> Component:
+def one_against_rest(
+    component: Component, allowed: Allowed, label: Collection[ValueOrder]
+) -> Component:
     """The component with one label against all others taken together.
 
     A member that can have the label has it as its first option, whose variant is the option in
@@ -49,7 +51,7 @@ def one_against_rest(component: Component, allowed: Allowed, label: Collection[P
     return Component(tuple(members), tuple(values))
 
 
-def _against(member: Member, options: tuple[int, ...], label: frozenset[Port]) -> Member:
+def _against(member: Member, options: tuple[int, ...], label: frozenset[ValueOrder]) -> Member:
     inside = [index for index in options if _is_inside(member.options[index], label)]
     outside = [index for index in options if index not in inside]
     if len(inside) > 1:
@@ -61,7 +63,7 @@ def _against(member: Member, options: tuple[int, ...], label: frozenset[Port]) -
     return Member(member.operator, member.name, bool(inside), tuple(merged))
 
 
-def _is_inside(option: Option, label: frozenset[Port]) -> bool:
+def _is_inside(option: Option, label: frozenset[ValueOrder]) -> bool:
     ports = option.reads + option.writes
     inside = [port in label for port in ports]
     if any(inside) and not all(inside):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import chain
 
-from relayout.assign.component import Component, Decided, Member, Option, Port, Stored
+from relayout.assign.component import Component, ComponentValue, Decided, Member, Option, ValueOrder
 from relayout.assign.problem import LayoutProblem, Operator, Value
 
 
@@ -38,7 +38,7 @@ def _part_differences(problem: LayoutProblem, part: Decided) -> list[str]:
     ]
 
 
-def _is_same_value(value: Stored, component: Component, problem: LayoutProblem) -> bool:
+def _is_same_value(value: ComponentValue, component: Component, problem: LayoutProblem) -> bool:
     """Whether a value has the problem's prices, and the members that touch it are all here."""
     given = problem.values[value.value]
     touching = {problem.producers[value.value], *problem.readers[value.value]}
@@ -49,7 +49,7 @@ def _is_same_value(value: Stored, component: Component, problem: LayoutProblem) 
 
 def _is_restriction(member: Member, operator: Operator, position: Mapping[int, int]) -> bool:
     """Whether a member is this operator as seen from the values of its component."""
-    cheapest: dict[tuple[frozenset[Port], frozenset[Port]], int] = {}
+    cheapest: dict[tuple[frozenset[ValueOrder], frozenset[ValueOrder]], int] = {}
     for variant in operator.variants:
         reads = _ports(operator.operands, variant.reads, position)
         writes = _ports(operator.results, variant.writes, position)
@@ -76,7 +76,7 @@ def _is_variant(option: Option, operator: Operator, position: Mapping[int, int])
 
 def _ports(
     values: tuple[int, ...], orders: tuple[int, ...], position: Mapping[int, int]
-) -> frozenset[Port]:
+) -> frozenset[ValueOrder]:
     ports = zip(values, orders, strict=True)
     return frozenset((position[value], order) for value, order in ports if value in position)
 

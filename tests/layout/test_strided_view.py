@@ -10,9 +10,9 @@ from math import prod
 import numpy as np
 import pytest
 
-from relayout.layout.blocks import Size, product, sizes_of
+from relayout.layout.blocks import Size, Sizes, product, sizes_of
 from relayout.layout.permutation import Permutation
-from relayout.layout.views import Link, Sizes, View, composed
+from relayout.layout.strided_view import Link, View, composed
 
 CHAINS = 20_000
 COMPARED = 10_000

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import onnx_ir as ir
 
-from relayout.graph.edit import Editor
+from relayout.graph.editing.editor import Editor
 from relayout.graph.read import constant_of, is_op, shape_of
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Changes, Transport

@@ -8,14 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 import onnx_ir as ir
 
-from relayout.graph.edit import Editor, permuted_shape
+from relayout.graph.editing.editor import Editor
+from relayout.graph.editing.permuted import permuted_shape
 from relayout.graph.read import Shape, is_op, perm_of, shape_of
 from relayout.layout.permutation import Permutation
 from relayout.rewrite.worklist import readers
 
 
 @dataclass(frozen=True, slots=True)
-class UnitMoveToReshape:
+class UnitAxisMoveToReshape:
     """A Transpose that only moves axes of length 1 is a Reshape, which copies nothing.
 
     Given:  y = Transpose<perm=[0,2,3,1]>(x), x of shape [N,1,8,8]

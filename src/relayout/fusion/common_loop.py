@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from relayout.fusion.groups import Abilities
 from relayout.fusion.siblings import are_siblings, joins_siblings
-from relayout.fusion.sketch import Count, Operator, Sketch, count_of
+from relayout.fusion.sketch import Count, Sketch, SketchOperator, count_of
 from relayout.fusion.words import Code, Why
 from relayout.graph.read import Shape
 from relayout.ops.iteration import Role, is_zero_padding
@@ -62,7 +62,7 @@ class Tied:
     """Whether it depends on a whole row."""
 
 
-class Kernel:
+class CommonLoop:
     """One attempt to run operators as one kernel; `refusal` says why it cannot be done."""
 
     def __init__(
@@ -100,7 +100,7 @@ class Kernel:
         self._choose_space()
         return self._walk()
 
-    def _lacking(self) -> Operator | None:
+    def _lacking(self) -> SketchOperator | None:
         """An operator for which the target's kernels lack an ability."""
         if len(self._results) > 1 and not self._can.results:
             return self._inside[max(self._results)]
@@ -141,7 +141,7 @@ class Kernel:
         item = 8 if dtype is None else dtype.itemsize
         return Why(Code.ROW, row.number) if length * item > ROW_BYTES else None
 
-    def _tie(self, operator: Operator) -> Tied | Why | None:
+    def _tie(self, operator: SketchOperator) -> Tied | Why | None:
         if operator.role in ANCHORS:
             return self._tie_anchor(operator)
         if operator.role in ROWS:
@@ -161,12 +161,12 @@ class Kernel:
         step = (operator.operand_shape(0), operator.iteration.move)
         return replace(state, moves=(*state.moves, step))
 
-    def _tied_operands(self, operator: Operator) -> Iterator[tuple[int, Tied]]:
+    def _tied_operands(self, operator: SketchOperator) -> Iterator[tuple[int, Tied]]:
         for place, producer in enumerate(operator.producers):
             if producer in self.ties and producer in self._inside:
                 yield place, self.ties[producer]
 
-    def _tie_free(self, operator: Operator) -> Tied | Why | None:
+    def _tie_free(self, operator: SketchOperator) -> Tied | Why | None:
         """One that reads nothing tied: results are tied, all others computed where they are read.
 
         What several others read in place is worth keeping, so it is tied where rows are kept.
@@ -182,7 +182,7 @@ class Kernel:
             return Why(Code.RESULTS, operator.number)
         return Tied(self._home)
 
-    def _is_shared(self, operator: Operator, space: Space) -> bool:
+    def _is_shared(self, operator: SketchOperator, space: Space) -> bool:
         """Whether several members read an operator in place."""
         if operator.role is not Role.POINTWISE or not _is_same(operator.shape, space.shape):
             return False
@@ -190,7 +190,7 @@ class Kernel:
         in_place = ROWS | {Role.POINTWISE}
         return len(readers) > 1 and all(reader.role in in_place for reader in readers)
 
-    def _free_refusal(self, operator: Operator) -> Why | None:
+    def _free_refusal(self, operator: SketchOperator) -> Why | None:
         """Beside other results, what is moved must not also be computed for its own place."""
         if len(self._results) == 1 or operator.role not in {Role.GATHER, Role.MOVE}:
             return None
@@ -200,13 +200,15 @@ class Kernel:
                 return Why(Code.RESULTS, operator.number)
         return None
 
-    def _readers(self, operator: Operator) -> Iterator[Operator]:
+    def _readers(self, operator: SketchOperator) -> Iterator[SketchOperator]:
         for result in operator.results:
             for reader in result.readers:
                 if reader in self._inside:
                     yield self._inside[reader]
 
-    def _tie_pointwise(self, operator: Operator, tied: Sequence[tuple[int, Tied]]) -> Tied | Why:
+    def _tie_pointwise(
+        self, operator: SketchOperator, tied: Sequence[tuple[int, Tied]]
+    ) -> Tied | Why:
         first = tied[0][1]
         if any(each.space != first.space or each.moves != first.moves for _, each in tied):
             return Why(Code.PATH, operator.number)
@@ -222,7 +224,7 @@ class Kernel:
         return replace(first, after_rows=after)
 
     def _tie_across(
-        self, operator: Operator, rows: Sequence[int], state: Tied, space: Space
+        self, operator: SketchOperator, rows: Sequence[int], state: Tied, space: Space
     ) -> Tied | Why:
         """One element for each row, spread over the elements of that row."""
         if state.moves or not _is_same(operator.shape, space.shape):
@@ -235,7 +237,7 @@ class Kernel:
     def _row_count(self, space: Space) -> Count | None:
         return count_of(space.row_shape)
 
-    def _tie_gather(self, operator: Operator, tied: Sequence[tuple[int, Tied]]) -> Tied | Why:
+    def _tie_gather(self, operator: SketchOperator, tied: Sequence[tuple[int, Tied]]) -> Tied | Why:
         """What is tied cannot be gathered, but results of siblings may be written side by side."""
         is_all = len(tied) == len(operator.producers)
         plain = all(not each.moves and not each.is_row for _, each in tied)
@@ -244,7 +246,7 @@ class Kernel:
         self._spaces[operator.number] = Space(operator.shape, operator.count)
         return Tied(operator.number)
 
-    def _tie_rows(self, operator: Operator) -> Tied | Why:
+    def _tie_rows(self, operator: SketchOperator) -> Tied | Why:
         """Rows are those of all other reductions; behind a product they are rows of its result."""
         tied = dict(self._tied_operands(operator))
         if any(place != 0 for place in tied):
@@ -269,14 +271,14 @@ class Kernel:
             self._keeps_rows = True
         return Tied(home, is_row=operator.role is Role.REDUCTION, after_rows=True)
 
-    def _takes_rows(self, operator: Operator, space: Space) -> bool:
+    def _takes_rows(self, operator: SketchOperator, space: Space) -> bool:
         """Whether the anchor's kernel has whole rows of its result at hand."""
         if space.shape is None or self._anchors[0].node.op_type not in MATRIX_PRODUCTS:
             return False
         last = (len(space.shape) - 1,)
         return len(self._anchors) == 1 and operator.iteration.axes == last
 
-    def _tie_anchor(self, operator: Operator) -> Tied | Why:
+    def _tie_anchor(self, operator: SketchOperator) -> Tied | Why:
         for place, producer in enumerate(operator.producers):
             source = self._inside.get(producer)
             if source is None:
@@ -287,7 +289,9 @@ class Kernel:
         self._spaces[operator.number] = Space(operator.shape, operator.count)
         return Tied(operator.number)
 
-    def _streaming_refusal(self, anchor: Operator, place: int, source: Operator) -> Why | None:
+    def _streaming_refusal(
+        self, anchor: SketchOperator, place: int, source: SketchOperator
+    ) -> Why | None:
         """An anchor reads an element many times, so only what costs nothing is done on the way."""
         if not self._can.prologues:
             return Why(Code.CAPABILITY, source.number)
@@ -308,7 +312,7 @@ class Kernel:
         return None
 
 
-def _streams(operator: Operator, anchor: Operator, place: int) -> bool:
+def _streams(operator: SketchOperator, anchor: SketchOperator, place: int) -> bool:
     if operator.role is Role.POINTWISE:
         return operator.work == 1
     if operator.role in {Role.VIEW, Role.MOVE}:

@@ -8,7 +8,7 @@ import onnx_ir as ir
 
 from relayout.fusion.border import operands_of, results_of
 from relayout.fusion.emit import names_of
-from relayout.fusion.groups import Group, Partition, Refusal
+from relayout.fusion.groups import Group, MergeRefusal, Partition
 from relayout.graph.io.model import LoadedModel
 from relayout.report.fusion import GroupRecord, NodeRecord, RefusalRecord
 
@@ -73,7 +73,7 @@ def _node(node: ir.Node, partition: Partition, group: GroupRecord | None) -> Nod
     return NodeRecord(_title(node), partition.graph.name or "", group, refusals)
 
 
-def _refusal(refusal: Refusal) -> RefusalRecord:
+def _refusal(refusal: MergeRefusal) -> RefusalRecord:
     consumer = None if refusal.consumer is None else _title(refusal.consumer)
     return RefusalRecord(_title(refusal.producer), consumer, refusal.code, refusal.reason)
 
