@@ -14,20 +14,20 @@ from tests.ops import law
 
 torch = pytest.importorskip("torch")
 
-from relayout.backends.torch.compiled import loaded  # noqa: E402
+from relayout.backends.torch.choose import plan  # noqa: E402
+from relayout.backends.torch.choose.bench import Bench  # noqa: E402
+from relayout.backends.torch.choose.candidates import forms_of, products_of  # noqa: E402
+from relayout.backends.torch.choose.memory_format import stored  # noqa: E402
+from relayout.backends.torch.choose.parts import borders_of  # noqa: E402
+from relayout.backends.torch.choose.tuning import groups_of, tuned  # noqa: E402
 from relayout.backends.torch.compiling import program_of  # noqa: E402 - torch may be missing
-from relayout.backends.torch.dtypes import precision_of  # noqa: E402
-from relayout.backends.torch.kernels import plan  # noqa: E402
-from relayout.backends.torch.kernels.candidates import forms_of, products_of  # noqa: E402
-from relayout.backends.torch.kernels.inductor import KernelRun  # noqa: E402
-from relayout.backends.torch.kernels.native_region import native_regions  # noqa: E402
-from relayout.backends.torch.kernels.native_steps import Kind  # noqa: E402
-from relayout.backends.torch.kernels.parts import borders_of  # noqa: E402
-from relayout.backends.torch.kernels.trial import Bench  # noqa: E402
-from relayout.backends.torch.memory_format import stored  # noqa: E402
-from relayout.backends.torch.program import EAGER, Program, Step  # noqa: E402
-from relayout.backends.torch.source import write_source  # noqa: E402
-from relayout.backends.torch.tuning import groups_of, tuned  # noqa: E402
+from relayout.backends.torch.modules.loading import loaded  # noqa: E402
+from relayout.backends.torch.modules.source import write_source  # noqa: E402
+from relayout.backends.torch.program.dtypes import precision_of  # noqa: E402
+from relayout.backends.torch.program.program import EAGER, Program, ProgramStep  # noqa: E402
+from relayout.backends.torch.providers.inductor import KernelRun  # noqa: E402
+from relayout.backends.torch.providers.native_region import native_regions  # noqa: E402
+from relayout.backends.torch.providers.native_steps import NativeKind  # noqa: E402
 from tests.backends.torch.small_networks import SMALL, small_model  # noqa: E402
 
 TOLERANCE = 2e-5
@@ -91,7 +91,11 @@ def test_filters_are_done_with_the_products_around_them() -> None:
     model = small_model("inverted", batch=1)
     program, _ = tuned(program_of(model))
     text = assert_same(model, native(program, way=1))
-    assert text.count(f"'kind': {Kind.NARROWED}") == text.count(f"'kind': {Kind.DEPTHWISE}") > 0
+    assert (
+        text.count(f"'kind': {NativeKind.NARROWED}")
+        == text.count(f"'kind': {NativeKind.DEPTHWISE}")
+        > 0
+    )
 
 
 def native(program: Program, way: int) -> Program:
@@ -106,8 +110,8 @@ def native(program: Program, way: int) -> Program:
     )
     assert len(regions) == 1
     (region,) = regions
-    assert not isinstance(region, Step)
-    return Program(program.model, (Step(region.nodes, region.candidates[0]),))
+    assert not isinstance(region, ProgramStep)
+    return Program(program.model, (ProgramStep(region.nodes, region.candidates[0]),))
 
 
 def test_without_a_compiler_the_same_is_done_in_torch(
@@ -170,12 +174,12 @@ def for_cuda(program: Program, dtype: str | None, *, last: bool) -> Program:
     """The program with the first or the last of the kernels that groups could have on CUDA."""
     made = plan.Plan.of(program, groups_of(program.model))
     bench = replace(made.bench, device="cuda")
-    steps: list[Step] = []
+    steps: list[ProgramStep] = []
     for part in made.parts:
         group = part.fused
         found = [] if group is None else [*forms_of(group, bench), *products_of(group, bench)]
-        whole = [Step(part.nodes, found[-1 if last else 0])] if found else []
-        steps += whole or [Step((node,)) for node in part.nodes]
+        whole = [ProgramStep(part.nodes, found[-1 if last else 0])] if found else []
+        steps += whole or [ProgramStep((node,)) for node in part.nodes]
     return Program(program.model, tuple(steps), precision=precision_of(dtype))
 
 
@@ -230,7 +234,7 @@ def test_pointwise_nodes_are_one_kernel(compiler: str, monkeypatch: pytest.Monke
     model = onnx.parser.parse_model(POINTWISE)
     program = program_of(model)
     (nodes,) = groups_of(program.model)
-    whole = Program(program.model, (Step(nodes, KernelRun(*borders_of(nodes))),))
+    whole = Program(program.model, (ProgramStep(nodes, KernelRun(*borders_of(nodes))),))
     source = write_source(whole)
     assert source.text.count("Kernel(group)") == 1
     drawn = np.random.default_rng(3).standard_normal((2, 2, 8, 5, 5), np.float32)
@@ -270,7 +274,7 @@ def test_a_batch_of_any_length_has_the_same_kernels(name: str) -> None:
     assert_same_for_batches(open_batch(name), program)
 
 
-def realised(steps: Sequence[Step]) -> list[tuple[str, Any]]:
+def realised(steps: Sequence[ProgramStep]) -> list[tuple[str, Any]]:
     """What each step makes, and as what."""
     return [
         (str(step.nodes[-1].outputs[0].name), type(step.realisation))
