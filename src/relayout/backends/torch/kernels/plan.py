@@ -26,16 +26,15 @@ from relayout.backends.torch.kernels.inductor import (
 )
 from relayout.backends.torch.kernels.native_region import (
     Region,
+    native_failure,
     native_mark,
     native_regions,
-    native_source,
 )
 from relayout.backends.torch.kernels.orders import FIRST, LAST, Order, Turn
 from relayout.backends.torch.kernels.parts import Part, borders_of, parts_of
 from relayout.backends.torch.kernels.prices import Prices
 from relayout.backends.torch.kernels.trial import PAUSE, Bench, Candidate, Work
 from relayout.backends.torch.program import Program, Step
-from relayout.backends.torch.runtime.native import native_library
 from relayout.fusion.groups import Abilities
 
 KERNELS = Abilities(prologues=False, siblings=False, repeats=False)
@@ -67,7 +66,7 @@ def device_name(device: str) -> str:
 @cache
 def can_build() -> bool:
     """Whether C++ kernels can be built here."""
-    return native_library(native_source()) is not None
+    return native_failure() is None
 
 
 @dataclass(frozen=True, slots=True)
