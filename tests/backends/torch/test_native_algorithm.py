@@ -13,8 +13,9 @@ from relayout.backends.torch.choose.native_algorithm import fastest_kind, price_
 from relayout.backends.torch.choose.plan import can_build
 from relayout.backends.torch.choose.prices import Prices
 from relayout.backends.torch.providers.library_group import Activation
+from relayout.backends.torch.providers.native_interface import KernelKind
 from relayout.backends.torch.providers.native_region import native_mark
-from relayout.backends.torch.providers.native_steps import NativeKind, kinds_of
+from relayout.backends.torch.providers.native_steps import kinds_of
 from relayout.backends.torch.providers.window import Sliding, pointwise
 
 LARGE = pointwise((1, 96, 8, 8), 96)
@@ -38,16 +39,16 @@ def test_all_ways_are_timed_once(window: Sliding, others: set[str]) -> None:
     assert known == before
 
 
-def fastest(window: Sliding, prices: Prices) -> NativeKind:
+def fastest(window: Sliding, prices: Prices) -> KernelKind:
     return fastest_kind(prices, window, kinds_of(window, Activation()))
 
 
 @pytest.mark.parametrize(
     ("seconds", "preferred"),
-    [(0.9, NativeKind.STRASSEN), (0.99, NativeKind.CONVOLUTION), (1.1, NativeKind.CONVOLUTION)],
+    [(0.9, KernelKind.STRASSEN), (0.99, KernelKind.CONVOLUTION), (1.1, KernelKind.CONVOLUTION)],
 )
 def test_the_plain_way_stays_unless_another_is_clearly_faster(
-    seconds: float, preferred: NativeKind
+    seconds: float, preferred: KernelKind
 ) -> None:
     key = price_key(LARGE)
     prices = Prices("here", {key: {"convolution": 1.0, "strassen": seconds}})
@@ -58,14 +59,14 @@ def test_the_plain_way_stays_unless_another_is_clearly_faster(
 @pytest.mark.parametrize(
     ("large", "small", "preferred"),
     [
-        (0.8, 0.7, NativeKind.SMALL_WINOGRAD),
-        (0.7, 0.8, NativeKind.WINOGRAD),
-        (0.99, 0.9, NativeKind.SMALL_WINOGRAD),
-        (0.99, 0.99, NativeKind.CONVOLUTION),
+        (0.8, 0.7, KernelKind.SMALL_WINOGRAD),
+        (0.7, 0.8, KernelKind.WINOGRAD),
+        (0.99, 0.9, KernelKind.SMALL_WINOGRAD),
+        (0.99, 0.99, KernelKind.CONVOLUTION),
     ],
 )
 def test_the_fastest_of_three_ways_is_taken(
-    large: float, small: float, preferred: NativeKind
+    large: float, small: float, preferred: KernelKind
 ) -> None:
     key = price_key(PADDED)
     known = {"convolution": 1.0, "winograd": large, "small_winograd": small}
@@ -90,20 +91,20 @@ def test_times_of_other_versions_of_the_kernels_count_for_nothing(
     before = price_key(LARGE).replace(native_mark(), "another")
     prices = Prices("here", {before: {"convolution": 0.5, "strassen": 1.0}})
     monkeypatch.setattr(native_algorithm, "_times", lambda *_: [1.0, 0.5])
-    assert fastest(LARGE, prices) == NativeKind.STRASSEN
+    assert fastest(LARGE, prices) == KernelKind.STRASSEN
     assert set(prices.seconds) == {before, price_key(LARGE)}
 
 
-def test_a_gaussian_unit_leaves_the_plain_way() -> None:
-    assert kinds_of(PADDED, Activation(gelu=True)) == [NativeKind.CONVOLUTION]
+def test_gelu_leaves_the_plain_way() -> None:
+    assert kinds_of(PADDED, Activation(gelu=True)) == [KernelKind.CONVOLUTION]
     assert kinds_of(PADDED, Activation()) == [
-        NativeKind.CONVOLUTION,
-        NativeKind.WINOGRAD,
-        NativeKind.SMALL_WINOGRAD,
+        KernelKind.CONVOLUTION,
+        KernelKind.WINOGRAD,
+        KernelKind.SMALL_WINOGRAD,
     ]
 
 
 def test_small_products_have_one_way() -> None:
     prices = Prices("here")
-    assert fastest(pointwise((1, 16, 8, 8), 96), prices) == NativeKind.CONVOLUTION
+    assert fastest(pointwise((1, 16, 8, 8), 96), prices) == KernelKind.CONVOLUTION
     assert not prices.seconds

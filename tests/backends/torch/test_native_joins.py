@@ -6,10 +6,10 @@ import pytest
 
 pytest.importorskip("torch")
 
+from relayout.backends.torch.providers.native_interface import KernelKind
 from relayout.backends.torch.providers.native_joins import joined
 from relayout.backends.torch.providers.native_steps import (
     Buffer,
-    NativeKind,
     NativeStep,
     placed,
 )
@@ -17,51 +17,51 @@ from relayout.backends.torch.providers.native_steps import (
 WIDE = (1, 28, 28, 192)
 
 
-def block(first: NativeKind, form: str, last: NativeKind) -> list[NativeStep]:
+def block(first: KernelKind, form: str, last: KernelKind) -> list[NativeStep]:
     """A product, a filter that reads it, and a product that reads the filter."""
     source, wide, filtered = Buffer((1, 28, 28, 32), 0), Buffer(WIDE), Buffer(WIDE)
     return [
         NativeStep(first, source, wide, (form, "m"), "b"),
-        NativeStep(NativeKind.DEPTHWISE, wide, filtered, ("depthwise", "f"), "b", kernel=(3, 3)),
+        NativeStep(KernelKind.DEPTHWISE, wide, filtered, ("depthwise", "f"), "b", kernel=(3, 3)),
         NativeStep(last, filtered, Buffer((1, 28, 28, 32)), ("filters", "n"), "o"),
     ]
 
 
-def kinds(steps: list[NativeStep]) -> list[NativeKind]:
+def kinds(steps: list[NativeStep]) -> list[KernelKind]:
     return [step.kind for step in joined(steps, [steps[-1].result])]
 
 
 def test_a_filter_is_done_with_the_products_around_it() -> None:
-    steps = block(NativeKind.CONVOLUTION, "filters", NativeKind.CONVOLUTION)
-    assert kinds(steps) == [NativeKind.NARROWED, NativeKind.DEPTHWISE, NativeKind.CONVOLUTION]
+    steps = block(KernelKind.CONVOLUTION, "filters", KernelKind.CONVOLUTION)
+    assert kinds(steps) == [KernelKind.NARROWED, KernelKind.DEPTHWISE, KernelKind.CONVOLUTION]
 
 
 def test_a_product_by_quarters_before_a_filter_is_done_as_it_stands() -> None:
-    steps = block(NativeKind.STRASSEN, "strassen filters", NativeKind.CONVOLUTION)
+    steps = block(KernelKind.STRASSEN, "strassen filters", KernelKind.CONVOLUTION)
     first = joined(steps, [steps[-1].result])[0]
-    assert (first.kind, first.weight) == (NativeKind.NARROWED, ("filters", "m"))
+    assert (first.kind, first.weight) == (KernelKind.NARROWED, ("filters", "m"))
 
 
-def test_a_product_by_quarters_behind_a_filter_stays() -> None:
-    steps = block(NativeKind.CONVOLUTION, "filters", NativeKind.STRASSEN)
-    assert kinds(steps) == [NativeKind.WIDENED, NativeKind.DEPTHWISE, NativeKind.STRASSEN]
+def test_a_product_by_quarters_after_a_depthwise_convolution_stays() -> None:
+    steps = block(KernelKind.CONVOLUTION, "filters", KernelKind.STRASSEN)
+    assert kinds(steps) == [KernelKind.WIDENED, KernelKind.DEPTHWISE, KernelKind.STRASSEN]
 
 
 def test_a_filter_that_others_read_is_stored() -> None:
-    steps = block(NativeKind.CONVOLUTION, "filters", NativeKind.CONVOLUTION)
-    steps.append(NativeStep(NativeKind.SUM, steps[1].result, Buffer(WIDE)))
+    steps = block(KernelKind.CONVOLUTION, "filters", KernelKind.CONVOLUTION)
+    steps.append(NativeStep(KernelKind.SUM, steps[1].result, Buffer(WIDE)))
     assert kinds(steps) == [
-        NativeKind.WIDENED,
-        NativeKind.DEPTHWISE,
-        NativeKind.CONVOLUTION,
-        NativeKind.SUM,
+        KernelKind.WIDENED,
+        KernelKind.DEPTHWISE,
+        KernelKind.CONVOLUTION,
+        KernelKind.SUM,
     ]
 
 
 def test_what_the_first_product_reads_lies_apart_from_what_the_last_one_writes() -> None:
     given, read = Buffer((1, 28, 28, 32), 0), Buffer((1, 28, 28, 32))
-    first, *others = block(NativeKind.NARROWED, "filters", NativeKind.CONVOLUTION)
-    before = NativeStep(NativeKind.SUM, given, read)
+    first, *others = block(KernelKind.NARROWED, "filters", KernelKind.CONVOLUTION)
+    before = NativeStep(KernelKind.SUM, given, read)
     product = NativeStep(first.kind, read, first.result, first.weight, first.bias)
     places, _ = placed([before, product, *others], [others[-1].result])
     begin, end = places[read], places[read] + read.size

@@ -11,11 +11,11 @@ import numpy as np
 import torch
 
 from relayout.backends.torch.choose.prices import Prices
+from relayout.backends.torch.providers.native_interface import KernelKind
 from relayout.backends.torch.providers.native_region import native_mark, native_source
 from relayout.backends.torch.providers.native_steps import (
     TILES,
     Buffer,
-    NativeKind,
     NativeStep,
     entry_of,
     form_of,
@@ -34,7 +34,7 @@ WORTH = 1.02
 """How many times as fast as the plain way another has to be."""
 
 
-def fastest_kind(prices: Prices, window: Sliding, kinds: list[NativeKind]) -> NativeKind:
+def fastest_kind(prices: Prices, window: Sliding, kinds: list[KernelKind]) -> KernelKind:
     """The plain kernel, the first, unless another is clearly faster; timed once and kept."""
     plain = kinds[0]
     if len(kinds) == 1:
@@ -56,7 +56,7 @@ def price_key(window: Sliding) -> str:
     return f"native {native_mark()} {shape} {sizes} p{window.pads}"
 
 
-def _times(window: Sliding, kinds: list[NativeKind]) -> list[float]:
+def _times(window: Sliding, kinds: list[KernelKind]) -> list[float]:
     """Seconds of a convolution by each of these kernels, among others of its shape.
 
     The first one brings threads, operand, result and scratch to where they are in a network; the
@@ -78,7 +78,7 @@ def _times(window: Sliding, kinds: list[NativeKind]) -> list[float]:
     return least
 
 
-def _program(window: Sliding, kind: NativeKind) -> NativeProgram:
+def _program(window: Sliding, kind: KernelKind) -> NativeProgram:
     """The same several times, with weights of their own."""
     n, depth, height, width = window.source
     source = Buffer((n, height, width, depth), 0)
@@ -94,7 +94,7 @@ def _program(window: Sliding, kind: NativeKind) -> NativeProgram:
     return NativeProgram(native_source(), entries, arena, weights, ports, _none)
 
 
-def _steps(window: Sliding, kind: NativeKind, source: Buffer, weight: str) -> list[NativeStep]:
+def _steps(window: Sliding, kind: KernelKind, source: Buffer, weight: str) -> list[NativeStep]:
     n, height, width, depth = source.image
     top, left, bottom, right = window.pads
     result = Buffer((window.result[0], *window.result[2:], window.result[1]))
@@ -104,7 +104,7 @@ def _steps(window: Sliding, kind: NativeKind, source: Buffer, weight: str) -> li
     if kind in TILES or not any(window.pads):
         return [step]
     given = Buffer((n, height + top + bottom, width + left + right, depth))
-    border = NativeStep(NativeKind.BORDER, source, given, pads=(top, left))
+    border = NativeStep(KernelKind.BORDER, source, given, pads=(top, left))
     return [border, replace(step, source=given, pads=(0, 0))]
 
 

@@ -29,12 +29,11 @@ from relayout.backends.torch.providers.inductor import (
 from relayout.backends.torch.providers.library_group import LibraryGroup
 from relayout.backends.torch.providers.native_region import (
     NativeSpan,
+    native_failure,
     native_mark,
     native_regions,
-    native_source,
 )
 from relayout.backends.torch.providers.orders import FIRST, LAST, Order, Turn
-from relayout.backends.torch.runtime.native import native_library
 from relayout.fusion.groups import Abilities
 
 KERNELS = Abilities(prologues=False, siblings=False, repeats=False)
@@ -66,7 +65,7 @@ def device_name(device: str) -> str:
 @cache
 def can_build() -> bool:
     """Whether C++ kernels can be built here."""
-    return native_library(native_source()) is not None
+    return native_failure() is None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,11 @@ import numpy as np
 import onnx_ir as ir
 
 from relayout.backends.torch.providers.library_group import LibraryGroup, activation_of
+from relayout.backends.torch.providers.native_interface import LANES, KernelKind
 from relayout.backends.torch.providers.native_steps import (
-    LANES,
     TILES,
     Buffer,
     Image,
-    NativeKind,
     NativeStep,
     form_of,
     kinds_of,
@@ -37,7 +36,7 @@ class BufferedValue:
 class Builder:
     """Steps while they are being collected; `add` says whether there are kernels for a group."""
 
-    fastest: Callable[[Sliding, list[NativeKind]], NativeKind]
+    fastest: Callable[[Sliding, list[KernelKind]], KernelKind]
     """Which of the kernels for a convolution or a product is to do it."""
     steps: list[NativeStep] = field(default_factory=list)
     stored: dict[ir.Value, BufferedValue] = field(default_factory=dict)
@@ -153,7 +152,7 @@ class Builder:
         )
         return True
 
-    def _kind(self, window: Sliding, group: LibraryGroup) -> NativeKind:
+    def _kind(self, window: Sliding, group: LibraryGroup) -> KernelKind:
         return self.fastest(window, kinds_of(window, group.activation))
 
     def _is_first(self, source: Buffer) -> bool:
@@ -164,7 +163,7 @@ class Builder:
         n, height, width, depth = source.image
         top, left, bottom, right = window.pads
         wide = Buffer((n, height + top + bottom, width + left + right, depth))
-        kind = NativeKind.BORDER_FIRST if self._is_first(source) else NativeKind.BORDER
+        kind = KernelKind.BORDER_FIRST if self._is_first(source) else KernelKind.BORDER
         self.steps.append(NativeStep(kind, source, wide, pads=(top, left)))
         return wide
 
@@ -176,7 +175,7 @@ class Builder:
             return False
         self.steps.append(
             NativeStep(
-                NativeKind.DEPTHWISE,
+                KernelKind.DEPTHWISE,
                 source,
                 self._write(group.output, _image(window.result), is_image=True),
                 ("depthwise", self._name(group.weight)),
@@ -212,7 +211,7 @@ class Builder:
         if first.buffer.image != second.buffer.image or first.buffer.size % LANES:
             return False
         result = self._write(node.outputs[0], first.buffer.image, first.is_image)
-        self.steps.append(NativeStep(NativeKind.SUM, first.buffer, result, residual=second.buffer))
+        self.steps.append(NativeStep(KernelKind.SUM, first.buffer, result, residual=second.buffer))
         return True
 
     def _pointwise(self, node: ir.Node, source: BufferedValue) -> bool:
@@ -220,7 +219,7 @@ class Builder:
         if activation is None or source.buffer.size % LANES:
             return False
         result = self._write(node.outputs[0], source.buffer.image, source.is_image)
-        self.steps.append(NativeStep(NativeKind.SUM, source.buffer, result, activation=activation))
+        self.steps.append(NativeStep(KernelKind.SUM, source.buffer, result, activation=activation))
         return True
 
     def max_pool(self, node: ir.Node, source: BufferedValue) -> bool:
@@ -236,7 +235,7 @@ class Builder:
         pads = (window.pads[0], window.pads[1])
         self.steps.append(
             NativeStep(
-                NativeKind.MAX_POOL,
+                KernelKind.MAX_POOL,
                 source.buffer,
                 result,
                 kernel=window.kernel,
@@ -251,7 +250,7 @@ class Builder:
         if not source.is_image or depth % LANES:
             return False
         result = self._write(node.outputs[0], (n, 1, 1, depth), is_image=True)
-        self.steps.append(NativeStep(NativeKind.AVERAGE, source.buffer, result))
+        self.steps.append(NativeStep(KernelKind.AVERAGE, source.buffer, result))
         return True
 
     def layer_norm(self, node: ir.Node, source: BufferedValue) -> bool:
@@ -265,7 +264,7 @@ class Builder:
             return False
         self.steps.append(
             NativeStep(
-                NativeKind.LAYER_NORM,
+                KernelKind.LAYER_NORM,
                 source.buffer,
                 self._write(node.outputs[0], source.buffer.image, is_image=False),
                 ("vector", self._name(node.inputs[1])),  # type: ignore[arg-type]
@@ -278,7 +277,7 @@ class Builder:
     def gemm(self, node: ir.Node, source: BufferedValue) -> bool:
         shape, weight = known_shape(node.inputs[0]), node.inputs[1]
         bias = node.inputs[2] if len(node.inputs) > 2 else None
-        turned = node.attributes.get_int("transB", 0)
+        is_transposed = node.attributes.get_int("transB", 0)
         plain = node.attributes.get_int("transA", 0) == 0
         ones = {node.attributes.get_float(name, 1.0) for name in ("alpha", "beta")} == {1.0}
         if not (plain and ones) or shape is None or len(shape) != 2 or constant_of(weight) is None:
@@ -286,16 +285,16 @@ class Builder:
         matrix = known_shape(weight)
         if matrix is None or weight is None or source.buffer.image[3] != shape[1]:
             return False
-        width = matrix[0] if turned else matrix[1]
+        width = matrix[0] if is_transposed else matrix[1]
         tensor = constant_of(bias)
         if bias is not None and (tensor is None or tensor.size != width):
             return False
         self.steps.append(
             NativeStep(
-                NativeKind.CONVOLUTION,
+                KernelKind.CONVOLUTION,
                 source.buffer,
                 self._write(node.outputs[0], (shape[0], 1, 1, width), is_image=False),
-                ("transposed" if turned else "matrix", self._name(weight)),
+                ("transposed" if is_transposed else "matrix", self._name(weight)),
                 self._bias(bias, width),
             )
         )
@@ -336,7 +335,7 @@ def _image(shape: Sequence[int]) -> Image:
 
 
 def _overhangs(window: Sliding) -> bool:
-    """Whether the last window begins behind the operand."""
+    """Whether the last window begins after the end of the operand."""
     return any(
         (result - 1) * stride - pad >= length
         for result, stride, pad, length in zip(

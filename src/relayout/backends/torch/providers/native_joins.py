@@ -5,19 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
-from relayout.backends.torch.providers.native_steps import (
-    Buffer,
-    NativeKind,
-    NativeStep,
-    plain_form,
-)
+from relayout.backends.torch.providers.native_interface import KernelKind
+from relayout.backends.torch.providers.native_steps import Buffer, NativeStep, plain_form
 
-PRODUCTS = frozenset((NativeKind.CONVOLUTION, NativeKind.STRASSEN))
+PRODUCTS = frozenset((KernelKind.CONVOLUTION, KernelKind.STRASSEN))
 
 
 def joined(steps: list[NativeStep], results: list[Buffer]) -> list[NativeStep]:
-    """Sums become part of products, and products are done with the filters that read them."""
-    return _with_filters(_with_sums(steps, results), results)
+    """Sums become part of products, and products are done with the convolutions that read them."""
+    return _with_depthwise(_with_sums(steps, results), results)
 
 
 def _with_sums(steps: list[NativeStep], results: list[Buffer]) -> list[NativeStep]:
@@ -39,7 +35,7 @@ def _with_sums(steps: list[NativeStep], results: list[Buffer]) -> list[NativeSte
 def _summand(
     step: NativeStep, kept: list[NativeStep], steps: list[NativeStep], results: list[Buffer]
 ) -> int | None:
-    if step.kind != NativeKind.SUM or step.residual is None:
+    if step.kind != KernelKind.SUM or step.residual is None:
         return None
     for index in range(len(kept) - 1, -1, -1):
         product = kept[index]
@@ -51,19 +47,19 @@ def _summand(
     return None
 
 
-def _with_filters(steps: list[NativeStep], results: list[Buffer]) -> list[NativeStep]:
-    """Where a filter per channel alone reads the product before it, both are done at once.
+def _with_depthwise(steps: list[NativeStep], results: list[Buffer]) -> list[NativeStep]:
+    """Where only a depthwise convolution reads the product before it, both are done at once.
 
-    So is a product that alone reads the filter. The library takes the steps behind for these.
+    So is a product that alone reads the convolution. The library takes the steps after for these.
     """
     found = list(steps)
     for index, (product, reader) in enumerate(pairwise(steps)):
-        is_pair = product.kind in PRODUCTS and reader.kind == NativeKind.DEPTHWISE
+        is_pair = product.kind in PRODUCTS and reader.kind == KernelKind.DEPTHWISE
         if is_pair and product.residual is None and _hands_over(product, reader, steps, results):
-            behind = steps[index + 2] if index + 2 < len(steps) else None
-            narrows = behind is not None and _is_product_of(behind, reader, steps, results)
+            after = steps[index + 2] if index + 2 < len(steps) else None
+            narrows = after is not None and _is_product_of(after, reader, steps, results)
             weight = (plain_form(product.weight[0]), product.weight[1])
-            kind = NativeKind.NARROWED if narrows else NativeKind.WIDENED
+            kind = KernelKind.NARROWED if narrows else KernelKind.WIDENED
             found[index] = replace(product, kind=kind, weight=weight)
     return found
 
@@ -72,7 +68,7 @@ def _is_product_of(
     step: NativeStep, reader: NativeStep, steps: list[NativeStep], results: list[Buffer]
 ) -> bool:
     is_pointwise = step.kernel == step.strides == (1, 1)
-    is_product = step.kind == NativeKind.CONVOLUTION and is_pointwise
+    is_product = step.kind == KernelKind.CONVOLUTION and is_pointwise
     return is_product and _hands_over(reader, step, steps, results)
 
 

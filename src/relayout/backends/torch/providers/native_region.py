@@ -19,10 +19,12 @@ from relayout.backends.torch.program.scope import Scope
 from relayout.backends.torch.program.statements import indented
 from relayout.backends.torch.providers.library_group import LibraryGroup
 from relayout.backends.torch.providers.native_build import BufferedValue, Builder
+from relayout.backends.torch.providers.native_interface import INTERFACE, KernelKind
 from relayout.backends.torch.providers.native_joins import joined
-from relayout.backends.torch.providers.native_steps import TILES, NativeKind, entry_of, placed
+from relayout.backends.torch.providers.native_steps import TILES, entry_of, placed
 from relayout.backends.torch.providers.window import Sliding, known_shape
 from relayout.backends.torch.runtime.native import NativeProgram
+from relayout.backends.torch.runtime.native_library import NativeFailure, NativeSource
 
 SOURCE = "NATIVE_SOURCE"
 FILES = (
@@ -34,23 +36,30 @@ FILES = (
     "channels.h",
     "program.cpp",
 )
-HEAVY = frozenset((NativeKind.CONVOLUTION, NativeKind.STRASSEN, NativeKind.DEPTHWISE, *TILES))
+HEAVY = frozenset((KernelKind.CONVOLUTION, KernelKind.STRASSEN, KernelKind.DEPTHWISE, *TILES))
 
 
 @cache
-def native_source() -> str:
-    """The kernels as one file."""
+def native_source() -> NativeSource:
+    """The kernels as one text, with the interface that they and their callers have."""
     folder = resources.files("relayout.backends.torch.providers") / "native"
     texts = [(folder / name).read_text(encoding="utf-8") for name in FILES]
-    return "\n".join(
+    text = "\n".join(
         re.sub(r'^#(include "|pragma once).*\n', "", text, flags=re.M) for text in texts
     )
+    return NativeSource(INTERFACE.literal, text)
+
+
+def native_failure() -> str | None:
+    """Why the kernels cannot be built or loaded here; None where they can."""
+    library = native_source().library
+    return library.reason if isinstance(library, NativeFailure) else None
 
 
 @cache
 def native_mark() -> str:
     """What tells these kernels from their other versions, whose times say nothing of them."""
-    return hashlib.sha256(native_source().encode()).hexdigest()[:8]
+    return hashlib.sha256(native_source().whole.encode()).hexdigest()[:8]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +106,7 @@ def _orders(builder: Builder) -> tuple[str, ...] | None:
     for step in builder.steps:
         for buffer in (step.source, step.residual):
             if buffer is not None and buffer.operand is not None:
-                is_first = step.kind == NativeKind.BORDER_FIRST
+                is_first = step.kind == KernelKind.BORDER_FIRST
                 wanted[buffer.operand].add("first" if is_first else "last")
     if any(len(orders) > 1 for orders in wanted.values()):
         return None
@@ -117,7 +126,7 @@ class NativeRegion(RunsOutsideTorch):
     def write(self, _nodes: tuple[ir.Node, ...], scope: Scope) -> None:
         draft = scope.draft
         if not any(text.startswith(SOURCE) for text in draft.functions):
-            draft.functions.append(f"{SOURCE} = r'''\n{native_source()}'''")
+            draft.functions.append(_written_source(draft))
         fallback = self._write_fallback(draft, scope)
         table = draft.names.fresh("NATIVE_STEPS")
         draft.functions.append(f"{table} = {_literal(self.native.entries)}")
@@ -163,8 +172,14 @@ class StepsRegion:
             step.realisation.write(step.nodes, scope)
 
 
-def _literal(entries: list[dict[str, Any]]) -> str:
-    return re.sub(r"\binf\b", "math.inf", pprint.pformat(entries, width=100, sort_dicts=False))
+def _written_source(draft: ModuleDraft) -> str:
+    source = native_source()
+    made = f"{draft.helper(NativeSource)}(\n{_literal(source.interface)},\nr'''\n{source.text}''')"
+    return f"{SOURCE} = {made}"
+
+
+def _literal(values: list[dict[str, Any]] | dict[str, Any]) -> str:
+    return re.sub(r"\binf\b", "math.inf", pprint.pformat(values, width=100, sort_dicts=False))
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +204,7 @@ class NativeSpan:
 def native_regions(
     steps: Sequence[ProgramStep],
     groups: dict[ir.Node, LibraryGroup],
-    fastest: Callable[[Sliding, list[NativeKind]], NativeKind],
+    fastest: Callable[[Sliding, list[KernelKind]], KernelKind],
 ) -> list[NativeSpan | ProgramStep]:
     """The steps, with those that kernels can do joined to regions as long as possible."""
     found: list[NativeSpan | ProgramStep] = []

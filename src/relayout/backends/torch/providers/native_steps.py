@@ -4,94 +4,57 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from enum import IntEnum
 from typing import Any, TypeAlias
 
 from relayout.backends.torch.providers.library_group import Activation
+from relayout.backends.torch.providers.native_interface import (
+    COLUMNS,
+    DEEPEST,
+    LANES,
+    LINE,
+    MOST_CHANNELS,
+    MOST_ROWS,
+    MOST_TILES,
+    OVERREAD,
+    POINTS,
+    SMALL_TILE,
+    TILE,
+    ActivationCode,
+    KernelKind,
+)
 from relayout.backends.torch.providers.window import Sliding
-
-LANES = 8
-"""The floats of a vector: depths have to be multiples where whole vectors are read."""
-
-COLUMNS = 2 * LANES
-MOST_CHANNELS = 8192
-"""The channels that Winograd's convolution and products by quarters may have."""
-
-MOST_TILES = 256
-"""The tiles of Winograd's convolution that threads may share; more are cut into blocks."""
-
 
 HALVED = (48, 96)
 """The rows, and the rows and columns of the matrix, from which quarters of products may pay."""
 
-MOST_ROWS = 512
-"""The rows of a product by quarters that threads may share; more are cut into blocks."""
-
-SLICE = 640
-"""The channels that a product by quarters multiplies at a time."""
-
-
-class NativeKind(IntEnum):
-    """In the order in which the library numbers them."""
-
-    CONVOLUTION = 0
-    WINOGRAD = 1
-    DEPTHWISE = 2
-    MAX_POOL = 3
-    AVERAGE = 4
-    LAYER_NORM = 5
-    BORDER = 6
-    BORDER_FIRST = 7
-    SUM = 8
-    WIDENED = 9
-    STRASSEN = 10
-    NARROWED = 11
-    SMALL_WINOGRAD = 12
-
-    @property
-    def taken_along(self) -> int:
-        """How many of the steps behind are done with it."""
-        return {NativeKind.WIDENED: 1, NativeKind.NARROWED: 2}.get(self, 0)
-
-
 ROW_WISE = frozenset(
-    (NativeKind.CONVOLUTION, NativeKind.WIDENED, NativeKind.NARROWED, NativeKind.STRASSEN)
+    (KernelKind.CONVOLUTION, KernelKind.WIDENED, KernelKind.NARROWED, KernelKind.STRASSEN)
 )
 """Products whose rows may begin anywhere in their operand."""
 
-TILES = {NativeKind.WINOGRAD: 4, NativeKind.SMALL_WINOGRAD: 2}
-"""Results on a side of a tile of Winograd's convolutions."""
-
-POINTS = max(TILES.values()) + 2
-"""The matrices that a line of Winograd's points has in scratch, whatever the tiles."""
+TILES = {KernelKind.WINOGRAD: TILE, KernelKind.SMALL_WINOGRAD: SMALL_TILE}
+"""Results on a side of a tile, by the kernel that has such tiles."""
 
 
-def kinds_of(window: Sliding, activation: Activation) -> list[NativeKind]:
+def kinds_of(window: Sliding, activation: Activation) -> list[KernelKind]:
     """The kernels for a convolution: the plain one, then those with fewer multiplications."""
+    plain = KernelKind.CONVOLUTION
     if window.groups != 1:
-        return [NativeKind.CONVOLUTION]
+        return [plain]
     depth, (n, out_depth, height, width) = window.source[1], window.result
     if (window.kernel, window.strides) == ((3, 3), (1, 1)):
         fits = max(depth, out_depth) <= MOST_CHANNELS and depth % LANES == out_depth % LANES == 0
-        return (
-            [NativeKind.CONVOLUTION, *TILES]
-            if fits and not activation.gelu
-            else [NativeKind.CONVOLUTION]
-        )
+        return [plain, *TILES] if fits and not activation.gelu else [plain]
     halves = depth % COLUMNS == out_depth % (2 * COLUMNS) == 0 and depth <= MOST_CHANNELS
     is_large = n * height * width >= HALVED[0] and min(depth, out_depth) >= HALVED[1]
-    return (
-        [NativeKind.CONVOLUTION, NativeKind.STRASSEN]
-        if halves and is_large
-        else [NativeKind.CONVOLUTION]
-    )
+    return [plain, KernelKind.STRASSEN] if halves and is_large else [plain]
 
 
-def form_of(kind: NativeKind, form: str) -> str:
+def form_of(kind: KernelKind, form: str) -> str:
     """How the weight of a convolution or a product is packed for a kernel."""
     if kind in TILES:
-        return "small winograd" if kind == NativeKind.SMALL_WINOGRAD else "winograd"
-    return f"strassen {form}" if kind == NativeKind.STRASSEN else form
+        return "small winograd" if kind == KernelKind.SMALL_WINOGRAD else "winograd"
+    return f"strassen {form}" if kind == KernelKind.STRASSEN else form
 
 
 def plain_form(form: str) -> str:
@@ -120,7 +83,7 @@ class Buffer:
 class NativeStep:
     """One kernel: what it reads and writes, and its parameters."""
 
-    kind: NativeKind
+    kind: KernelKind
     source: Buffer
     result: Buffer
     weight: tuple[str, str] = ("", "")
@@ -141,7 +104,7 @@ class NativeStep:
     @property
     def can_sum(self) -> bool:
         """Whether it could add another tensor to what it computes."""
-        is_product = self.kind in {NativeKind.CONVOLUTION, NativeKind.STRASSEN, *TILES}
+        is_product = self.kind in {KernelKind.CONVOLUTION, KernelKind.STRASSEN, *TILES}
         return is_product and self.residual is None and self.activation.is_none
 
     @property
@@ -149,8 +112,8 @@ class NativeStep:
         """Floats of scratch: Winograd's tiles, transformed, or the sums of a product's quarters."""
         n, height, width, _ = self.result.image
         depth = self.source.image[3]
-        if self.kind == NativeKind.STRASSEN:
-            rows, slices = n * height * width, -(-depth // SLICE)
+        if self.kind == KernelKind.STRASSEN:
+            rows, slices = n * height * width, -(-depth // (2 * DEEPEST))
             sums = 4 * -(-rows // 2) * (depth // 2 + slices * COLUMNS)
             return math.prod(self.kernel) * sums if rows <= MOST_ROWS else 0
         side = TILES.get(self.kind)
@@ -189,8 +152,8 @@ def placed(steps: list[NativeStep], results: list[Buffer]) -> tuple[dict[Buffer,
 
 
 def _room(buffer: Buffer) -> int:
-    """Whole cache lines, and a few floats behind, which vectors may read."""
-    return (buffer.size + 47) // 16 * 16
+    """Whole cache lines, and a few floats more, which vectors may read."""
+    return -(-(buffer.size + OVERREAD) // LINE) * LINE
 
 
 def _gap(held: list[tuple[int, int]], size: int, front: int) -> int:
@@ -233,7 +196,7 @@ def entry_of(step: NativeStep, places: dict[Buffer, int]) -> dict[str, Any]:
 
 def _finish_of(step: NativeStep) -> dict[str, Any]:
     return {
-        "activation": int(step.activation.gelu),
+        "activation": int(ActivationCode.GELU if step.activation.gelu else ActivationCode.CLIP),
         "low": step.activation.low if step.epsilon is None else step.epsilon,
         "high": step.activation.high,
         "weight": step.weight,

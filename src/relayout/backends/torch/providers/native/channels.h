@@ -83,7 +83,7 @@ static void interleaved(const float *from, int64_t apart, int64_t width, int64_t
 
 // The operand with a border of zeros around it; it comes channels first or channels last.
 static void border(const Step &s, Share lines, bool channels_first) {
-  const int64_t depth = s.depth, width = s.width, before = s.pad_left * depth, behind = (s.out_width - s.pad_left - width) * depth;
+  const int64_t depth = s.depth, width = s.width, before = s.pad_left * depth, after = (s.out_width - s.pad_left - width) * depth;
   const auto interleave = depth == 3 ? interleaved<3> : interleaved<0>;
   for (int64_t line = lines.first; line < lines.last; line++) {
     int64_t image = line / s.out_height, y = line % s.out_height - s.pad_top;
@@ -96,7 +96,7 @@ static void border(const Step &s, Share lines, bool channels_first) {
     to += before;
     if (channels_first) interleave(s.input + (image * depth * s.height + y) * width, s.height * width, width, depth, to);
     else memcpy(to, s.input + (image * s.height + y) * width * depth, width * depth * sizeof(float));
-    memset(to + width * depth, 0, behind * sizeof(float));
+    memset(to + width * depth, 0, after * sizeof(float));
   }
 }
 

@@ -1,4 +1,4 @@
-// A filter per channel, alone or behind the product that computes what it reads.
+// Depthwise convolutions, alone or after the product that computes what they read.
 #pragma once
 #include "product.h"
 
@@ -30,9 +30,9 @@ static inline Share rows_inside(const Step &s, int64_t y) {
 
 // Which columns of a tile of neighbours lie outside of the image, and which neighbours there are: known when this is
 // compiled, or not.
-template <int SPAN, int BEFORE, int BEHIND>
+template <int SPAN, int BEFORE, int AFTER>
 struct Known {
-  bool is_out(int column) const { return column < BEFORE || column >= SPAN - BEHIND; }
+  bool is_out(int column) const { return column < BEFORE || column >= SPAN - AFTER; }
   bool is_wanted(int) const { return true; }
 };
 
@@ -77,13 +77,13 @@ static void filter_line(const Filter &f, const Line &line) {
   constexpr int SPAN = (NEIGHBOURS - 1) * STRIDE + WIDTH, HALF = WIDTH / 2;
   for (int64_t x = 0; x < f.out_width; x += NEIGHBOURS) {
     int64_t left = x * STRIDE - f.pad_left, count = least(NEIGHBOURS, f.out_width - x);
-    int64_t before = most(0, -left), behind = most(0, left + SPAN - f.width);
+    int64_t before = most(0, -left), after = most(0, left + SPAN - f.width);
     float *to = line.to + x * f.apart_out;
-    bool is_usual = count == NEIGHBOURS && (before == 0 || before == HALF) && (behind == 0 || behind == HALF);
+    bool is_usual = count == NEIGHBOURS && (before == 0 || before == HALF) && (after == 0 || after == HALF);
     if (!is_usual) filter<WIDTH, STRIDE>(f, line, left, to, Unknown{left, f.width, count});
-    else if (before && behind) filter<WIDTH, STRIDE>(f, line, left, to, Known<SPAN, HALF, HALF>());
+    else if (before && after) filter<WIDTH, STRIDE>(f, line, left, to, Known<SPAN, HALF, HALF>());
     else if (before) filter<WIDTH, STRIDE>(f, line, left, to, Known<SPAN, HALF, 0>());
-    else if (behind) filter<WIDTH, STRIDE>(f, line, left, to, Known<SPAN, 0, HALF>());
+    else if (after) filter<WIDTH, STRIDE>(f, line, left, to, Known<SPAN, 0, HALF>());
     else filter<WIDTH, STRIDE>(f, line, left, to, Known<SPAN, 0, 0>());
   }
 }
@@ -199,7 +199,7 @@ static void widened(const Step *steps, int64_t unit, int team) {
     panel.compute(Share(y, least(share.last, y + at_a_time)), f.output + (image * f.out_height + y) * f.out_width * f.depth);
 }
 
-// Where parts of lines are cut, the product behind the filter is done with both, of a few lines at a time.
+// Where parts of lines are cut, the product after the convolution is done with both, of a few lines at a time.
 static void narrowed(const Step *steps, int64_t unit, int team) {
   const Step &f = steps[1], &n = steps[2];
   Widening cut(steps[0], f, team);

@@ -2,7 +2,6 @@
 #pragma once
 #include "vector.h"
 
-constexpr int64_t DEEPEST = 320;     // of one pass over k: a panel of the right factor stays in the first cache
 constexpr int64_t SMALLEST = 1 << 19;  // multiplications worth a unit of their own
 constexpr int64_t MANY_ROWS = 400, FEW_ROWS = 4 * ROWS;  // of a unit, at the least
 constexpr int64_t NEAR = 128 * 1024;  // floats of the left factor that stay in the second cache

@@ -188,12 +188,10 @@ class Team {
   int avoided_ = -1;
 };
 
-extern "C" int columns() { return COLUMNS; }
-
-extern "C" int deepest() { return DEEPEST; }
+static Team *team = new Team();  // never destroyed: its threads sleep until the process ends
 
 // Performs steps with a team of threads; `seconds`, if given, collects the time of the caller per step.
-extern "C" void run(const Step *steps, int64_t count, int threads, double *seconds) {
-  static Team *team = new Team();  // never destroyed: its threads sleep until the process ends
-  team->run(steps, count, threads, seconds);
-}
+void run(const Step *steps, int64_t count, int threads, double *seconds) { team->run(steps, count, threads, seconds); }
+
+// A forked process has none of the threads, and locks as they happened to be: it begins with a team of its own.
+void after_fork() { team = new Team(); }

@@ -102,8 +102,7 @@ struct Halving {
     is_by_panels = rows <= MOST_ROWS && rows < team * FEWEST;
     count = parts(rows, team * BLOCK) * team;
   }
-  // Rows of a block, at the most and at the least; for which there is scratch.
-  static constexpr int64_t BLOCK = 196, FEWEST = 64, MOST_ROWS = 512;
+  static constexpr int64_t BLOCK = 196, FEWEST = 64;  // rows of a block, at the most and at the least
 };
 
 static int64_t strassen_phases(const Step &s, int team) { return Halving(s, team).is_by_panels ? 2 : 1; }

@@ -1,7 +1,7 @@
-// Vectors of floats, steps of a program, and activations.
+// Vectors of floats, shares of work, and activations.
 #pragma once
+#include "interface.h"  // made of native_interface.py when the kernels are built
 #include <math.h>
-#include <stdint.h>
 #include <string.h>
 
 #include <atomic>
@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-constexpr int LANES = 8, ROWS = 6;  // twelve sums and what feeds them fill sixteen registers
-constexpr int COLUMNS = 2 * LANES;
+constexpr int ROWS = 6;  // twelve sums and what feeds them fill sixteen registers
+static_assert(LANES == 8 && COLUMNS == 2 * LANES, "tiles are two vectors of eight floats wide");
 constexpr float INFINITE = std::numeric_limits<float>::infinity();
 
 typedef float Vector __attribute__((vector_size(LANES * 4), aligned(4), may_alias));
@@ -22,7 +22,7 @@ typedef float Vector __attribute__((vector_size(LANES * 4), aligned(4), may_alia
 static inline Vector load(const float *at) { return *(const Vector *)at; }
 static inline void store(float *at, Vector value) { *(Vector *)at = value; }
 static inline Vector all(float value) { return value - Vector{}; }
-// Of a number and something that is no number, the second operand is kept. GCC makes two instructions of a choice.
+// Of a number and NaN, the second operand is kept. GCC makes two instructions of a choice.
 #ifdef __AVX__
 static inline Vector larger(Vector a, Vector b) { return __builtin_ia32_maxps256(a, b); }
 static inline Vector smaller(Vector a, Vector b) { return __builtin_ia32_minps256(a, b); }
@@ -43,25 +43,7 @@ static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 static inline int64_t parts(int64_t whole, int64_t part) { return (whole + part - 1) / part; }
 
-static const float ZEROS[8192] = {};  // for what lies outside, and sums that start from nothing; no tensor is deeper
-
-enum Kind {
-  CONVOLUTION, WINOGRAD, DEPTHWISE, MAX_POOL, AVERAGE, LAYER_NORM, BORDER, BORDER_FIRST, SUM, WIDENED, STRASSEN, NARROWED,
-  SMALL_WINOGRAD,
-};
-
-enum Activation { CLIP, GELU };  // without an activation the bounds of CLIP are infinite
-
-// One step over tensors stored channels last. The module that writes programs fills it by these names.
-struct Step {
-  int64_t kind, batch, height, width, depth;  // of the operand
-  int64_t out_height, out_width, out_depth;   // of the result
-  int64_t kernel_height, kernel_width, stride, pad_top, pad_left, activation;
-  float low, high;  // the bounds of CLIP; low is epsilon in a normalisation
-  const float *input, *weight, *bias, *residual;
-  const int32_t *table;  // where each row of a product begins, or nothing
-  float *output, *scratch;
-};
+static const float ZEROS[MOST_CHANNELS] = {};  // for what lies outside, and sums that start from nothing
 
 // A range of a whole that is cut into parts of nearly equal size.
 struct Share {
@@ -72,13 +54,13 @@ struct Share {
 
 // Memory of a thread, kept for the next call; it begins with a cache line, for vectors that lie in two take longer.
 static float *own_memory(int64_t floats) {
-  constexpr int64_t LINE = 64 / sizeof(float);
+  constexpr uintptr_t BYTES = LINE * sizeof(float);
   thread_local std::vector<float> memory;
   if ((int64_t)memory.size() < floats + LINE) memory.resize(floats + LINE);
-  return (float *)(((uintptr_t)memory.data() + 63) & ~(uintptr_t)63);
+  return (float *)(((uintptr_t)memory.data() + BYTES - 1) & ~(BYTES - 1));
 }
 
-// x times a half and half an error function, a quotient of polynomials up to where it gives a half: what is less is as
+// GELU: x times a half and half an error function, a quotient of polynomials up to where it gives a half: what is less is as
 // good as nothing, and what is more as x. Several vectors take each step together: the steps of one wait for each other.
 template <int COUNT>
 static inline __attribute__((always_inline)) void gelu(Vector (&x)[COUNT]) {

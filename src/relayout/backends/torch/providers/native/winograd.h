@@ -8,7 +8,8 @@
 #pragma once
 #include "product.h"
 
-constexpr int POINTS = 6, AT_INFINITY = 3;
+constexpr int AT_INFINITY = 3;
+static_assert(TILE == 4 && SMALL_TILE == 2 && POINTS == 6, "the transforms below are written for these");
 
 static inline __attribute__((always_inline)) void into(const Vector (&d)[6], Vector (&to)[6]) {
   Vector even = d[4] - 4.0f * d[2], odd = d[3] - 4.0f * d[1], far = d[4] - d[2], near = 2.0f * (d[3] - d[1]);
@@ -45,7 +46,7 @@ static inline __attribute__((always_inline)) void out_of(const Vector (&m)[4], V
 struct Side {
   int64_t size, full, rest, points;
   Side(int64_t length, int64_t size)
-      : size(size), full(length / size), rest(length % size), points(size == 4 ? POINTS : AT_INFINITY + 1) {}
+      : size(size), full(length / size), rest(length % size), points(size == TILE ? POINTS : AT_INFINITY + 1) {}
   int64_t lasts() const { return rest > 0; }
   int64_t last_size() const { return rest > 2 ? 4 : 2; }
   bool last_has(int64_t point) const { return point < AT_INFINITY || (point == AT_INFINITY ? rest == 2 : rest == 3); }
@@ -61,7 +62,7 @@ struct Grid {
   Side down, across;
   int64_t across_end, full_end, down_end, count;
   explicit Grid(const Step &s)
-      : down(s.out_height, s.kind == WINOGRAD ? 4 : 2), across(s.out_width, s.kind == WINOGRAD ? 4 : 2),
+      : down(s.out_height, s.kind == WINOGRAD ? TILE : SMALL_TILE), across(s.out_width, s.kind == WINOGRAD ? TILE : SMALL_TILE),
         across_end(s.batch * down.full * across.lasts()), full_end(across_end + s.batch * down.full * across.full),
         down_end(full_end + s.batch * down.lasts() * across.full),
         count(down_end + s.batch * down.lasts() * across.lasts()) {}
@@ -201,7 +202,7 @@ struct Blocks {
     is_by_panels = rounds == 0 && team > 1 && grid.count <= MOST_TILES;
     count = most(1, rounds) * team;
   }
-  static constexpr int64_t BLOCK = 4 * ROWS, MOST_TILES = 256;  // of a block, about; for which there is scratch
+  static constexpr int64_t BLOCK = 4 * ROWS;  // tiles of a block, about
 };
 
 static int64_t winograd_phases(const Step &s, int team) { return Blocks(s, team).is_by_panels ? 2 : 1; }
