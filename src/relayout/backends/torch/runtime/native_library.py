@@ -158,7 +158,7 @@ def first_error(text: str) -> str:
 
 
 def compiler_version(compiler: str) -> str:
-    """The first line of what a compiler says of itself."""
+    """The first line of what a compiler reports as its version."""
     return answer_of([compiler, "--version"]).partition("\n")[0]
 
 
