@@ -17,10 +17,10 @@ from benchmarks.resnet101.layers import Network
 from benchmarks.resnet101.measure import Run, cuda_seconds, in_turns
 from benchmarks.resnet101.networks import NETWORKS
 from benchmarks.resnet101.results import RELAYOUT, Results, Row
-from relayout.backends.torch.compiled import compile_program
-from relayout.backends.torch.kernels.plan import Choice
+from relayout.backends.torch.choose.plan import Choice
+from relayout.backends.torch.choose.tuning import tuned
+from relayout.backends.torch.modules.loading import compile_program
 from relayout.backends.torch.runtime.graph import captured_graph
-from relayout.backends.torch.tuning import tuned
 
 LAST = torch.channels_last
 EAGER, EAGER_LAST = "eager NCHW", "eager NHWC"

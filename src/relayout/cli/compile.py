@@ -39,9 +39,9 @@ def add_device(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     with progress() as stage:
         stage("compiling")
-        from relayout.backends.torch.compiled import compile_program
+        from relayout.backends.torch.choose.tuning import tuned
         from relayout.backends.torch.compiling import program_of, write_module
-        from relayout.backends.torch.tuning import tuned
+        from relayout.backends.torch.modules.loading import compile_program
         from relayout.backends.torch.verification import compare_compiled
 
         program = program_of(

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,20 +19,21 @@ from tests.ops import law
 
 torch = pytest.importorskip("torch")
 
-from relayout.backends.torch.compiled import loaded  # noqa: E402
+from relayout.backends.torch.choose import plan  # noqa: E402
+from relayout.backends.torch.choose.bench import Bench  # noqa: E402
+from relayout.backends.torch.choose.candidates import forms_of, products_of  # noqa: E402
+from relayout.backends.torch.choose.memory_format import stored  # noqa: E402
+from relayout.backends.torch.choose.parts import borders_of  # noqa: E402
+from relayout.backends.torch.choose.tuning import groups_of, tuned  # noqa: E402
 from relayout.backends.torch.compiling import program_of  # noqa: E402 - torch may be missing
-from relayout.backends.torch.dtypes import precision_of  # noqa: E402
-from relayout.backends.torch.kernels import plan  # noqa: E402
-from relayout.backends.torch.kernels.candidates import forms_of, products_of  # noqa: E402
-from relayout.backends.torch.kernels.inductor import KernelRun  # noqa: E402
-from relayout.backends.torch.kernels.native_region import native_regions  # noqa: E402
-from relayout.backends.torch.kernels.native_steps import Kind  # noqa: E402
-from relayout.backends.torch.kernels.parts import borders_of  # noqa: E402
-from relayout.backends.torch.kernels.trial import Bench  # noqa: E402
-from relayout.backends.torch.memory_format import stored  # noqa: E402
-from relayout.backends.torch.program import EAGER, Program, Step  # noqa: E402
-from relayout.backends.torch.source import write_source  # noqa: E402
-from relayout.backends.torch.tuning import groups_of, tuned  # noqa: E402
+from relayout.backends.torch.modules.loading import loaded  # noqa: E402
+from relayout.backends.torch.modules.source import Source, write_source  # noqa: E402
+from relayout.backends.torch.modules.weights import write_weights  # noqa: E402
+from relayout.backends.torch.program.dtypes import precision_of  # noqa: E402
+from relayout.backends.torch.program.program import EAGER, Program, ProgramStep  # noqa: E402
+from relayout.backends.torch.providers.inductor import KernelRun  # noqa: E402
+from relayout.backends.torch.providers.native_interface import KernelKind  # noqa: E402
+from relayout.backends.torch.providers.native_region import native_regions  # noqa: E402
 from tests.backends.torch.small_networks import SMALL, small_model  # noqa: E402
 
 TOLERANCE = 2e-5
@@ -85,13 +91,17 @@ def test_native_program_gives_the_same_numbers(name: str, way: int) -> None:
     assert ("('small winograd', " in text) == (way == 2 and name == "residual")
 
 
-def test_filters_are_done_with_the_products_around_them() -> None:
+def test_depthwise_convolutions_are_done_with_the_products_around_them() -> None:
     if not plan.can_build():
         pytest.skip("there is no C++ compiler")
     model = small_model("inverted", batch=1)
     program, _ = tuned(program_of(model))
     text = assert_same(model, native(program, way=1))
-    assert text.count(f"'kind': {Kind.NARROWED}") == text.count(f"'kind': {Kind.DEPTHWISE}") > 0
+    assert (
+        text.count(f"'kind': {KernelKind.NARROWED}")
+        == text.count(f"'kind': {KernelKind.DEPTHWISE}")
+        > 0
+    )
 
 
 def native(program: Program, way: int) -> Program:
@@ -106,8 +116,8 @@ def native(program: Program, way: int) -> Program:
     )
     assert len(regions) == 1
     (region,) = regions
-    assert not isinstance(region, Step)
-    return Program(program.model, (Step(region.nodes, region.candidates[0]),))
+    assert not isinstance(region, ProgramStep)
+    return Program(program.model, (ProgramStep(region.nodes, region.candidates[0]),))
 
 
 def test_without_a_compiler_the_same_is_done_in_torch(
@@ -118,9 +128,70 @@ def test_without_a_compiler_the_same_is_done_in_torch(
     model = small_model(name)
     program = native(tuned(program_of(model))[0], way=1)
     monkeypatch.setenv("CXX", "no-such-compiler")
-    assert_same(model, program)
+    with pytest.warns(UserWarning, match="there is no compiler 'no-such-compiler'"):
+        assert_same(model, program)
 
 
+@pytest.fixture
+def native_module() -> Source:
+    """A module that runs C++ kernels."""
+    if not plan.can_build():
+        pytest.skip("there is no C++ compiler")
+    return write_source(native(tuned(program_of(small_model("residual")))[0], way=1), "m.weights")
+
+
+def test_a_model_of_cpp_kernels_may_be_called_from_several_threads(native_module: Source) -> None:
+    model = loaded(native_module, "cpu")
+    (shape,) = (shape for _, shape, _ in model.inputs.values())
+    images = [np.full(shape, each, np.float32) for each in range(6)]
+    wanted = [scores_of(model, image) for image in images]
+
+    def repeats(index: int) -> bool:
+        return all(
+            np.array_equal(scores_of(model, images[index]), wanted[index]) for _ in range(20)
+        )
+
+    with ThreadPoolExecutor(len(images)) as pool:
+        assert all(pool.map(repeats, range(len(images))))
+
+
+def scores_of(model: Any, image: Any) -> Any:
+    (scores,) = model(image).values()
+    return scores
+
+
+ALONE = """
+import sys
+sys.modules["relayout"] = sys.modules["onnx"] = sys.modules["onnx_ir"] = None
+sys.path.insert(0, sys.argv[1])
+import numpy as np, m
+model = m.load()
+(shape,) = (shape for _, shape, _ in model.inputs.values())
+model(np.zeros(shape, np.float32))
+print(type(model.weights.native.library).__name__)
+"""
+
+
+@pytest.mark.parametrize(
+    ("compiler", "wanted"), [("g++", "NativeLibrary"), ("no-such-compiler", "NoneType")]
+)
+def test_a_module_of_cpp_kernels_needs_torch_alone(
+    native_module: Source, compiler: str, wanted: str, tmp_path: Path
+) -> None:
+    (tmp_path / "m.py").write_text(native_module.text)
+    write_weights(tmp_path / "m.weights", native_module.arrays())
+    done = subprocess.run(
+        [sys.executable, "-c", ALONE, str(tmp_path)],
+        env={**os.environ, "CXX": compiler},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == f"{wanted}\n", done.stderr
+    assert ("there is no compiler 'no-such-compiler'" in done.stderr) == (wanted == "NoneType")
+
+
+@pytest.mark.filterwarnings("ignore:torch does the work")
 @pytest.mark.parametrize("compiler", ["g++", "no-such-compiler"])
 @pytest.mark.parametrize("is_native", [True, False])
 def test_nothing_is_kept_for_derivatives(
@@ -170,12 +241,12 @@ def for_cuda(program: Program, dtype: str | None, *, last: bool) -> Program:
     """The program with the first or the last of the kernels that groups could have on CUDA."""
     made = plan.Plan.of(program, groups_of(program.model))
     bench = replace(made.bench, device="cuda")
-    steps: list[Step] = []
+    steps: list[ProgramStep] = []
     for part in made.parts:
         group = part.fused
         found = [] if group is None else [*forms_of(group, bench), *products_of(group, bench)]
-        whole = [Step(part.nodes, found[-1 if last else 0])] if found else []
-        steps += whole or [Step((node,)) for node in part.nodes]
+        whole = [ProgramStep(part.nodes, found[-1 if last else 0])] if found else []
+        steps += whole or [ProgramStep((node,)) for node in part.nodes]
     return Program(program.model, tuple(steps), precision=precision_of(dtype))
 
 
@@ -230,7 +301,7 @@ def test_pointwise_nodes_are_one_kernel(compiler: str, monkeypatch: pytest.Monke
     model = onnx.parser.parse_model(POINTWISE)
     program = program_of(model)
     (nodes,) = groups_of(program.model)
-    whole = Program(program.model, (Step(nodes, KernelRun(*borders_of(nodes))),))
+    whole = Program(program.model, (ProgramStep(nodes, KernelRun(*borders_of(nodes))),))
     source = write_source(whole)
     assert source.text.count("Kernel(group)") == 1
     drawn = np.random.default_rng(3).standard_normal((2, 2, 8, 5, 5), np.float32)
@@ -270,7 +341,7 @@ def test_a_batch_of_any_length_has_the_same_kernels(name: str) -> None:
     assert_same_for_batches(open_batch(name), program)
 
 
-def realised(steps: Sequence[Step]) -> list[tuple[str, Any]]:
+def realised(steps: Sequence[ProgramStep]) -> list[tuple[str, Any]]:
     """What each step makes, and as what."""
     return [
         (str(step.nodes[-1].outputs[0].name), type(step.realisation))

@@ -15,14 +15,14 @@ from tests.ops import law
 
 torch = pytest.importorskip("torch")
 
-from relayout.backends.torch.compiled import loaded  # noqa: E402
+from relayout.backends.torch.choose import plan  # noqa: E402
+from relayout.backends.torch.choose.bench import Bench, Candidate, Work  # noqa: E402
+from relayout.backends.torch.choose.parts import GroupPart, parts_of, split  # noqa: E402
+from relayout.backends.torch.choose.prices import Prices  # noqa: E402
+from relayout.backends.torch.choose.tuning import groups_of, tuned  # noqa: E402
 from relayout.backends.torch.compiling import program_of  # noqa: E402 - torch may be missing
-from relayout.backends.torch.kernels import plan  # noqa: E402
-from relayout.backends.torch.kernels.parts import Part, parts_of, split  # noqa: E402
-from relayout.backends.torch.kernels.prices import Prices  # noqa: E402
-from relayout.backends.torch.kernels.trial import Bench, Candidate, Work  # noqa: E402
-from relayout.backends.torch.source import write_source  # noqa: E402
-from relayout.backends.torch.tuning import groups_of, tuned  # noqa: E402
+from relayout.backends.torch.modules.loading import loaded  # noqa: E402
+from relayout.backends.torch.modules.source import write_source  # noqa: E402
 
 HEAD = '<ir_version: 10, opset_import: ["" : 20]>'
 WEIGHT = "float[4,4,1,1] w = {1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16}"
@@ -33,7 +33,7 @@ def graph_of(body: str, inputs: str = "float[2,4,5,5] x, float[2,4,5,5] z") -> i
     return program_of(onnx.parser.parse_model(text)).model.graph
 
 
-def operators(parts: Sequence[Part]) -> list[tuple[str, bool]]:
+def operators(parts: Sequence[GroupPart]) -> list[tuple[str, bool]]:
     return [
         (" ".join(node.op_type for node in part.nodes), part.fused is not None) for part in parts
     ]
@@ -136,7 +136,7 @@ def test_equal_groups_share_a_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     model = onnx.parser.parse_model(EQUAL)
     program, _ = tuned(program_of(model))
     source = write_source(program)
-    assert source.text.count("= Kernel(group)") == 1
+    assert source.text.count("= InductorKernel(group)") == 1
     assert source.text.count("w.kernel(") == 2
     feeds = {"x": np.random.default_rng(3).standard_normal((2, 8, 5, 5), np.float32)}
     (wanted,) = law.run(model, feeds, "ort")

@@ -6,10 +6,10 @@ import pytest
 
 pytest.importorskip("torch")
 
-from relayout.backends.torch.kernels.native_joins import joined
-from relayout.backends.torch.kernels.native_steps import (
+from relayout.backends.torch.providers.native_interface import KernelKind
+from relayout.backends.torch.providers.native_joins import joined
+from relayout.backends.torch.providers.native_steps import (
     Buffer,
-    Kind,
     NativeStep,
     placed,
 )
@@ -17,46 +17,51 @@ from relayout.backends.torch.kernels.native_steps import (
 WIDE = (1, 28, 28, 192)
 
 
-def block(first: Kind, form: str, last: Kind) -> list[NativeStep]:
-    """A product, a filter that reads it, and a product that reads the filter."""
+def block(first: KernelKind, form: str, last: KernelKind) -> list[NativeStep]:
+    """A product, a depthwise convolution that reads it, and a product that reads that."""
     source, wide, filtered = Buffer((1, 28, 28, 32), 0), Buffer(WIDE), Buffer(WIDE)
     return [
         NativeStep(first, source, wide, (form, "m"), "b"),
-        NativeStep(Kind.DEPTHWISE, wide, filtered, ("depthwise", "f"), "b", kernel=(3, 3)),
+        NativeStep(KernelKind.DEPTHWISE, wide, filtered, ("depthwise", "f"), "b", kernel=(3, 3)),
         NativeStep(last, filtered, Buffer((1, 28, 28, 32)), ("filters", "n"), "o"),
     ]
 
 
-def kinds(steps: list[NativeStep]) -> list[Kind]:
+def kinds(steps: list[NativeStep]) -> list[KernelKind]:
     return [step.kind for step in joined(steps, [steps[-1].result])]
 
 
-def test_a_filter_is_done_with_the_products_around_it() -> None:
-    steps = block(Kind.CONVOLUTION, "filters", Kind.CONVOLUTION)
-    assert kinds(steps) == [Kind.NARROWED, Kind.DEPTHWISE, Kind.CONVOLUTION]
+def test_a_depthwise_convolution_is_done_with_the_products_around_it() -> None:
+    steps = block(KernelKind.CONVOLUTION, "filters", KernelKind.CONVOLUTION)
+    assert kinds(steps) == [KernelKind.NARROWED, KernelKind.DEPTHWISE, KernelKind.CONVOLUTION]
 
 
-def test_a_product_by_quarters_before_a_filter_is_done_as_it_stands() -> None:
-    steps = block(Kind.STRASSEN, "strassen filters", Kind.CONVOLUTION)
+def test_a_product_by_quarters_before_a_depthwise_convolution_is_done_as_it_stands() -> None:
+    steps = block(KernelKind.STRASSEN, "strassen filters", KernelKind.CONVOLUTION)
     first = joined(steps, [steps[-1].result])[0]
-    assert (first.kind, first.weight) == (Kind.NARROWED, ("filters", "m"))
+    assert (first.kind, first.weight) == (KernelKind.NARROWED, ("filters", "m"))
 
 
-def test_a_product_by_quarters_behind_a_filter_stays() -> None:
-    steps = block(Kind.CONVOLUTION, "filters", Kind.STRASSEN)
-    assert kinds(steps) == [Kind.WIDENED, Kind.DEPTHWISE, Kind.STRASSEN]
+def test_a_product_by_quarters_after_a_depthwise_convolution_stays() -> None:
+    steps = block(KernelKind.CONVOLUTION, "filters", KernelKind.STRASSEN)
+    assert kinds(steps) == [KernelKind.WIDENED, KernelKind.DEPTHWISE, KernelKind.STRASSEN]
 
 
-def test_a_filter_that_others_read_is_stored() -> None:
-    steps = block(Kind.CONVOLUTION, "filters", Kind.CONVOLUTION)
-    steps.append(NativeStep(Kind.SUM, steps[1].result, Buffer(WIDE)))
-    assert kinds(steps) == [Kind.WIDENED, Kind.DEPTHWISE, Kind.CONVOLUTION, Kind.SUM]
+def test_a_depthwise_convolution_that_others_read_is_stored() -> None:
+    steps = block(KernelKind.CONVOLUTION, "filters", KernelKind.CONVOLUTION)
+    steps.append(NativeStep(KernelKind.SUM, steps[1].result, Buffer(WIDE)))
+    assert kinds(steps) == [
+        KernelKind.WIDENED,
+        KernelKind.DEPTHWISE,
+        KernelKind.CONVOLUTION,
+        KernelKind.SUM,
+    ]
 
 
 def test_what_the_first_product_reads_lies_apart_from_what_the_last_one_writes() -> None:
     given, read = Buffer((1, 28, 28, 32), 0), Buffer((1, 28, 28, 32))
-    first, *others = block(Kind.NARROWED, "filters", Kind.CONVOLUTION)
-    before = NativeStep(Kind.SUM, given, read)
+    first, *others = block(KernelKind.NARROWED, "filters", KernelKind.CONVOLUTION)
+    before = NativeStep(KernelKind.SUM, given, read)
     product = NativeStep(first.kind, read, first.result, first.weight, first.bias)
     places, _ = placed([before, product, *others], [others[-1].result])
     begin, end = places[read], places[read] + read.size

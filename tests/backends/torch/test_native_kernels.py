@@ -10,22 +10,20 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from relayout.backends.torch.kernels.fused import Activation  # noqa: E402
-from relayout.backends.torch.kernels.native_region import native_source  # noqa: E402
-from relayout.backends.torch.kernels.native_steps import (  # noqa: E402
-    COLUMNS,
-    SLICE,
+from relayout.backends.torch.choose.plan import can_build  # noqa: E402
+from relayout.backends.torch.providers.library_group import Activation  # noqa: E402
+from relayout.backends.torch.providers.native_interface import KernelKind  # noqa: E402
+from relayout.backends.torch.providers.native_region import native_source  # noqa: E402
+from relayout.backends.torch.providers.native_steps import (  # noqa: E402
     TILES,
     Buffer,
     Image,
-    Kind,
     NativeStep,
     entry_of,
     form_of,
     placed,
 )
-from relayout.backends.torch.kernels.plan import can_build  # noqa: E402
-from relayout.backends.torch.runtime.native import NativeProgram, native_library  # noqa: E402
+from relayout.backends.torch.runtime.native import NativeProgram  # noqa: E402
 
 pytestmark = pytest.mark.skipif(not can_build(), reason="there is no compiler")
 functional = torch.nn.functional
@@ -34,11 +32,6 @@ functional = torch.nn.functional
 @pytest.fixture(autouse=True)
 def _seed() -> None:
     torch.manual_seed(0)
-
-
-def test_scratch_is_reckoned_as_the_library_cuts() -> None:
-    library = native_library(native_source())
-    assert (library.columns(), 2 * library.deepest()) == (COLUMNS, SLICE)
 
 
 def stored(image: Image) -> Any:
@@ -94,7 +87,7 @@ def test_product(
     x, residual = stored(image), stored(result.image)
     weight, bias = torch.randn(image[3], width), torch.randn(width)
     step = NativeStep(
-        Kind.CONVOLUTION, source, result, ("matrix", "w"), "b", other, activation=activation
+        KernelKind.CONVOLUTION, source, result, ("matrix", "w"), "b", other, activation=activation
     )
     wanted = x.double().permute(0, 2, 3, 1) @ weight.double() + bias.double()
     wanted = wanted.permute(0, 3, 1, 2) + (residual.double() if with_sum else 0.0)
@@ -109,14 +102,16 @@ def activated(x: Any, activation: Activation) -> Any:
     return x.clamp(activation.low, activation.high)
 
 
-def test_gaussian_unit_near_and_far_from_zero() -> None:
+def test_gelu_near_and_far_from_zero() -> None:
     far = [-torch.inf, -1e30, -100.0, -1e-30, -0.0, 0.0, 1e-30, 100.0, 1e30, torch.inf, torch.nan]
     x = torch.cat([torch.linspace(-9.0, 9.0, 4077), torch.tensor(far)])
     image = (1, 1, 1, len(x))
-    step = NativeStep(Kind.SUM, Buffer(image, 0), Buffer(image), activation=Activation(gelu=True))
+    step = NativeStep(
+        KernelKind.SUM, Buffer(image, 0), Buffer(image), activation=Activation(gelu=True)
+    )
     given = performed([step], {}, [x.reshape(1, -1, 1, 1)], 1).flatten().double()
     wanted = functional.gelu(x.double())
-    wanted[x == -torch.inf] = 0.0  # its limit; torch multiplies infinity by nothing
+    wanted[x == -torch.inf] = 0.0  # its limit; torch multiplies infinity by 0
     torch.testing.assert_close(given, wanted, rtol=1e-6, atol=2e-6, equal_nan=True)
 
 
@@ -124,7 +119,7 @@ def test_gaussian_unit_near_and_far_from_zero() -> None:
 @pytest.mark.parametrize("kernel", [2, 3, 5, 7])
 @pytest.mark.parametrize("stride", [1, 2])
 @pytest.mark.parametrize("image", [(1, 9, 8, 8), (2, 13, 21, 40), (1, 7, 7, 16), (1, 14, 28, 8)])
-def test_filter_per_channel(image: Image, kernel: int, stride: int, threads: int) -> None:
+def test_depthwise_convolution(image: Image, kernel: int, stride: int, threads: int) -> None:
     pad = kernel // 2
     x, weight, bias = stored(image), torch.randn(image[3], 1, kernel, kernel), torch.randn(image[3])
     wanted = functional.conv2d(
@@ -132,7 +127,7 @@ def test_filter_per_channel(image: Image, kernel: int, stride: int, threads: int
     )
     n, depth, height, width = wanted.shape
     step = NativeStep(
-        Kind.DEPTHWISE,
+        KernelKind.DEPTHWISE,
         Buffer(image, 0),
         Buffer((n, height, width, depth)),
         ("depthwise", "w"),
@@ -161,7 +156,7 @@ def test_filter_per_channel(image: Image, kernel: int, stride: int, threads: int
         ((5, 14, 10, 16), 16),
     ],
 )
-def test_winograd(image: Image, width: int, with_sum: bool, threads: int, kind: Kind) -> None:
+def test_winograd(image: Image, width: int, with_sum: bool, threads: int, kind: KernelKind) -> None:
     activation = Activation(low=0.0) if with_sum else Activation(low=-20.0, high=20.0)
     result = Buffer((*image[:3], width))
     x, residual = stored(image), stored(result.image)
@@ -186,7 +181,7 @@ def test_winograd(image: Image, width: int, with_sum: bool, threads: int, kind: 
 
 @pytest.mark.parametrize("kind", TILES)
 @pytest.mark.parametrize("pads", [(0, 0, 0, 0), (2, 0, 1, 1), (0, 1, 2, 0)])
-def test_winograd_with_borders_of_many_kinds(pads: tuple[int, ...], kind: Kind) -> None:
+def test_winograd_with_borders_of_many_kinds(pads: tuple[int, ...], kind: KernelKind) -> None:
     image, (top, left, bottom, right) = (2, 8, 9, 16), pads
     x, weight, bias = stored(image), torch.randn(24, 16, 3, 3), torch.randn(24)
     bordered = functional.pad(x.double(), (left, right, top, bottom))
@@ -204,7 +199,7 @@ def test_winograd_with_borders_of_many_kinds(pads: tuple[int, ...], kind: Kind) 
 @pytest.mark.parametrize(
     ("image", "width"), [((1, 7, 9, 20), 24), ((2, 14, 15, 8), 40), ((1, 61, 50, 16), 48)]
 )
-def test_product_with_a_filter_behind(
+def test_product_and_the_depthwise_convolution_after_it(
     image: Image, width: int, kernel: int, stride: int, threads: int
 ) -> None:
     pad = kernel // 2
@@ -218,22 +213,22 @@ def test_product_with_a_filter_behind(
     wanted = functional.conv2d(
         wide.clamp(0.0, 6.0), filters.double(), bias.double(), stride, pad, groups=width
     )
-    steps = widened(image, wanted.shape, Kind.WIDENED, kernel, stride)
+    steps = widened(image, wanted.shape, KernelKind.WIDENED, kernel, stride)
     weights = {"m": matrix, "f": filters, "b": bias}
     assert_near(performed(steps, weights, [x], threads), wanted)
 
 
 def widened(
-    image: Image, shape: Sequence[int], kind: Kind, kernel: int, stride: int
+    image: Image, shape: Sequence[int], kind: KernelKind, kernel: int, stride: int
 ) -> list[NativeStep]:
-    """A product and a filter that gives a result of this shape."""
+    """A product and a depthwise convolution that gives a result of this shape."""
     n, width, *lengths = shape
     between, result = Buffer((*image[:3], width)), Buffer((n, lengths[0], lengths[1], width))
     bounds = Activation(low=0.0, high=6.0)
     return [
         NativeStep(kind, Buffer(image, 0), between, ("matrix", "m"), "b", activation=bounds),
         NativeStep(
-            Kind.DEPTHWISE,
+            KernelKind.DEPTHWISE,
             between,
             result,
             ("depthwise", "f"),
@@ -257,7 +252,7 @@ def widened(
         ((2, 28, 112, 16), (32, 40)),
     ],
 )
-def test_product_with_a_filter_and_a_product_behind(
+def test_product_depthwise_convolution_and_product(
     image: Image, widths: tuple[int, int], kernel: int, stride: int, threads: int
 ) -> None:
     width, depth = widths
@@ -270,11 +265,13 @@ def test_product_with_a_filter_and_a_product_behind(
         wide.clamp(0.0, 6.0), filters.double(), bias.double(), *sizes, groups=width
     )
     wanted = (filtered.permute(0, 2, 3, 1) @ narrow.double() + other.double()).permute(0, 3, 1, 2)
-    steps = widened(image, filtered.shape, Kind.NARROWED, kernel, stride)
+    steps = widened(image, filtered.shape, KernelKind.NARROWED, kernel, stride)
     result = Buffer((*steps[1].result.image[:3], depth))
     # As in a network: what the first product reads is added to what the last one computes.
     residual = steps[0].source if result.image == image else None
-    last = NativeStep(Kind.CONVOLUTION, steps[1].result, result, ("matrix", "n"), "o", residual)
+    last = NativeStep(
+        KernelKind.CONVOLUTION, steps[1].result, result, ("matrix", "n"), "o", residual
+    )
     weights = {"m": matrix, "f": filters, "b": bias, "n": narrow, "o": other}
     given = performed([*steps, last], weights, [x], threads)
     assert_near(given, wanted if residual is None else wanted + x.double())
@@ -304,7 +301,7 @@ def test_product_by_quarters(
     x, residual = stored(image), stored(result.image)
     weight, bias = torch.randn(width, image[3], 1, 1), torch.randn(width)
     step = NativeStep(
-        Kind.STRASSEN,
+        KernelKind.STRASSEN,
         Buffer(image, 0),
         result,
         ("strassen filters", "w"),
@@ -341,7 +338,7 @@ def test_convolution_of_every_second_pixel_by_quarters(
     other = stored(result.image)
     packed = ("strassen filters", "w")
     source, strides = Buffer(image, 0), (2, 2)
-    step = NativeStep(Kind.STRASSEN, source, result, packed, "b", residual, kernel, strides)
+    step = NativeStep(KernelKind.STRASSEN, source, result, packed, "b", residual, kernel, strides)
     given = performed([step], {"w": weight, "b": bias}, [x, other], threads)
     assert_near(given, wanted + other)
 
@@ -351,7 +348,7 @@ def test_convolution_of_every_second_pixel_by_quarters(
 def test_normalisation_of_pixels(image: Image, threads: int) -> None:
     x, scale, bias = stored(image), torch.randn(image[3]), torch.randn(image[3])
     step = NativeStep(
-        Kind.LAYER_NORM, Buffer(image, 0), Buffer(image), ("vector", "s"), "b", epsilon=1e-3
+        KernelKind.LAYER_NORM, Buffer(image, 0), Buffer(image), ("vector", "s"), "b", epsilon=1e-3
     )
     pixels = x.double().permute(0, 2, 3, 1)
     wanted = functional.layer_norm(pixels, (image[3],), scale.double(), bias.double(), 1e-3)
@@ -360,11 +357,13 @@ def test_normalisation_of_pixels(image: Image, threads: int) -> None:
 
 
 @pytest.mark.parametrize("low", [-40.0, -6.0, -1.0])
-def test_gaussian_unit(low: float) -> None:
-    """Far from 0 it is its operand, or nothing, to the bit."""
+def test_gelu(low: float) -> None:
+    """Far from 0 it is exactly its operand, or 0."""
     image = (1, 1, 125, 8)
     x = torch.linspace(low, -low, 1000).reshape(1, 1, 125, 8).permute(0, 3, 1, 2)
-    step = NativeStep(Kind.SUM, Buffer(image, 0), Buffer(image), activation=Activation(gelu=True))
+    step = NativeStep(
+        KernelKind.SUM, Buffer(image, 0), Buffer(image), activation=Activation(gelu=True)
+    )
     given = performed([step], {}, [x], 1).double()
     wanted = functional.gelu(x.double())
     assert (given - wanted).abs().max() <= 2e-6

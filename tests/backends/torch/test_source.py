@@ -18,12 +18,12 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import relayout  # noqa: E402 - torch may be missing
-from relayout.backends.torch.compiled import loaded  # noqa: E402
 from relayout.backends.torch.compiling import program_of  # noqa: E402
-from relayout.backends.torch.names import Names, identifier  # noqa: E402
+from relayout.backends.torch.modules.loading import loaded  # noqa: E402
+from relayout.backends.torch.modules.source import write_source  # noqa: E402
+from relayout.backends.torch.program.names import PythonNames, identifier  # noqa: E402
+from relayout.backends.torch.program.statements import Statement, finished  # noqa: E402
 from relayout.backends.torch.runtime.model import as_tensor  # noqa: E402
-from relayout.backends.torch.source import write_source  # noqa: E402
-from relayout.backends.torch.statements import Statement, finished  # noqa: E402
 from relayout.cli import main  # noqa: E402
 from relayout.errors import RelayoutError  # noqa: E402
 from tests.backends.torch.networks import cnn, transformer  # noqa: E402
@@ -89,7 +89,7 @@ def test_names_become_identifiers(name: str, wanted: str) -> None:
 
 
 def test_no_name_is_given_twice_or_hides_another() -> None:
-    names = Names()
+    names = PythonNames()
     given = [names.fresh(hint) for hint in ("x", "x", "x_1", "list", "lambda", "torch")]
     assert len(set(given)) == len(given)
     assert not {"list", "lambda", "torch"}.intersection(given)
@@ -247,7 +247,7 @@ def test_joined_steps_are_one_function_for_the_compiler(monkeypatch: pytest.Monk
     model = small_model("residual")
     program = replace(program_of(model, device="cuda"), is_joined=True)
     source = write_source(program)
-    assert "Replayed(Kernel(forward, dynamic=False))" in source.text
+    assert "Replayed(InductorKernel(forward, dynamic=False))" in source.text
     shape = [dim.dim_value for dim in model.graph.input[0].type.tensor_type.shape.dim]
     feeds = {"image": np.random.default_rng(3).standard_normal(shape, np.float32)}
     (wanted,) = law.run(model, feeds, "ort")

@@ -13,25 +13,25 @@ from onnx import TensorProto, helper, numpy_helper
 
 torch = pytest.importorskip("torch")
 
-from relayout.backends.torch.compiled import loaded  # noqa: E402
+from relayout.backends.torch.choose.parts import parts_of  # noqa: E402
+from relayout.backends.torch.choose.tuning import groups_of  # noqa: E402
 from relayout.backends.torch.compiling import program_of  # noqa: E402 - torch may be missing
-from relayout.backends.torch.kernels.fused import Fused  # noqa: E402
-from relayout.backends.torch.kernels.parts import parts_of  # noqa: E402
-from relayout.backends.torch.kernels.triton_depthwise import depthwise_kernels  # noqa: E402
-from relayout.backends.torch.kernels.triton_product import (  # noqa: E402
+from relayout.backends.torch.modules.loading import loaded  # noqa: E402
+from relayout.backends.torch.modules.source import write_source  # noqa: E402
+from relayout.backends.torch.program.program import Program, ProgramStep  # noqa: E402
+from relayout.backends.torch.providers.library_group import LibraryGroup  # noqa: E402
+from relayout.backends.torch.providers.triton_depthwise import depthwise_kernels  # noqa: E402
+from relayout.backends.torch.providers.triton_product import (  # noqa: E402
     pixel_kernels,
     product_kernels,
 )
-from relayout.backends.torch.kernels.window import sliding_of  # noqa: E402
-from relayout.backends.torch.program import Program, Step  # noqa: E402
-from relayout.backends.torch.source import write_source  # noqa: E402
-from relayout.backends.torch.tuning import groups_of  # noqa: E402
+from relayout.backends.torch.providers.window import sliding_of  # noqa: E402
 from tests.backends.torch import small_triton  # noqa: E402
 from tests.ops import law  # noqa: E402
 
 TOLERANCE = 2e-5
 
-Writer = Callable[[Fused], Sequence[Any]]
+Writer = Callable[[LibraryGroup], Sequence[Any]]
 ENDS: dict[str, list[tuple[str, list[str]]]] = {
     "nothing": [],
     "relu": [("Relu", [])],
@@ -92,20 +92,20 @@ def assert_kernels_right(model: onnx.ModelProto, writer: Writer) -> None:
     kernels = writer(part.fused)
     assert kernels
     for kernel in kernels:
-        step = Step(part.nodes, kernel)
+        step = ProgramStep(part.nodes, kernel)
         source = write_source(Program(program.model, (step,)))
         assert "@triton.jit" in source.text
         (got,) = loaded(source, "cpu")(feeds).values()
         law.compare(kernel.name, wanted, got, TOLERANCE)
 
 
-def depthwise(group: Fused) -> Sequence[Any]:
+def depthwise(group: LibraryGroup) -> Sequence[Any]:
     window = sliding_of(group.anchor)
     assert window is not None
     return depthwise_kernels(group, window)
 
 
-def pixels(group: Fused) -> Sequence[Any]:
+def pixels(group: LibraryGroup) -> Sequence[Any]:
     window = sliding_of(group.anchor)
     assert window is not None
     return pixel_kernels(group, window)

@@ -8,9 +8,9 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from relayout.backends.torch.choose.plan import Choice
+from relayout.backends.torch.choose.tuning import tuned
 from relayout.backends.torch.compiling import program_of
-from relayout.backends.torch.kernels.plan import Choice
-from relayout.backends.torch.tuning import tuned
 from relayout.graph.io.sources import ModelSource
 
 COMMON = (

@@ -10,14 +10,14 @@ import onnx
 from onnx.external_data_helper import load_external_data_for_model
 from onnx.inliner import inline_local_functions, inline_selected_functions
 
-from relayout.backends.torch.compiled import compile_program
-from relayout.backends.torch.dtypes import precision_of
+from relayout.backends.torch.choose.tuning import tuned
 from relayout.backends.torch.lower.registry import missing
-from relayout.backends.torch.program import Program, eager_steps
+from relayout.backends.torch.modules.loading import compile_program
+from relayout.backends.torch.modules.source import write_source
+from relayout.backends.torch.modules.weights import write_weights
+from relayout.backends.torch.program.dtypes import precision_of
+from relayout.backends.torch.program.program import Program, eager_steps
 from relayout.backends.torch.runtime.model import Model
-from relayout.backends.torch.source import write_source
-from relayout.backends.torch.tuning import tuned
-from relayout.backends.torch.weights import write_weights
 from relayout.errors import RelayoutError, quoted
 from relayout.graph.collector import paused_collector
 from relayout.graph.io.defaults import without_defaults

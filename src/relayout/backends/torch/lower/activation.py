@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from relayout.backends.torch.call import Call, Lowering
 from relayout.backends.torch.lower.elementwise import unary
+from relayout.backends.torch.program.call import Call, Lowering
+from relayout.backends.torch.program.scalars import literal
 from relayout.backends.torch.runtime import activation as runtime
-from relayout.backends.torch.scalars import literal
 
 
 def real(call: Call, name: str, default: float) -> str:

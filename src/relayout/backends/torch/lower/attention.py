@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from relayout.backends.torch.call import Call, Lowering, Results, Several
+from relayout.backends.torch.program.call import Call, Lowering, Results, Several
+from relayout.backends.torch.program.scalars import literal
 from relayout.backends.torch.runtime import attention as runtime
-from relayout.backends.torch.scalars import literal
 
 
 def attention(call: Call) -> Results:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from relayout.backends.torch.call import Call, Lowering, Results, Several
 from relayout.backends.torch.lower.activation import real
+from relayout.backends.torch.program.call import Call, Lowering, Results, Several
+from relayout.backends.torch.program.scalars import literal
 from relayout.backends.torch.runtime import constants as runtime
-from relayout.backends.torch.scalars import literal
 from relayout.graph.read import constant_of
 
 ON_DEVICE = "device=w.device"

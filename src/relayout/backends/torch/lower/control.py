@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from relayout.backends.torch.call import Call, Lowering, Results, Several
+from relayout.backends.torch.program.call import Call, Lowering, Results, Several
+from relayout.backends.torch.program.scalars import Host, Scalar
 from relayout.backends.torch.runtime import control as runtime
-from relayout.backends.torch.scalars import Host, Scalar
 
 NUMBER = Host((Scalar("i"),), 0, ir.DataType.INT64)
 FLAG = Host((Scalar("c"),), 0, ir.DataType.BOOL)

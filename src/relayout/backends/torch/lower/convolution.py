@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from relayout.backends.torch.call import Call, Lowering
 from relayout.backends.torch.lower.axes import short
 from relayout.backends.torch.lower.window import Window, window_of
+from relayout.backends.torch.program.call import Call, Lowering
 from relayout.backends.torch.runtime import convolution as runtime
 
 

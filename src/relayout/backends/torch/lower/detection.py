@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from relayout.backends.torch.call import Call, Lowering
+from relayout.backends.torch.program.call import Call, Lowering
 from relayout.backends.torch.runtime import detection as runtime
 
 

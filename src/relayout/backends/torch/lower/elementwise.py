@@ -7,10 +7,10 @@ from itertools import repeat
 
 import onnx_ir as ir
 
-from relayout.backends.torch.call import Call, Lowering, Result
-from relayout.backends.torch.dtypes import FLOATS, HELD, UNSIGNED, limits_of
+from relayout.backends.torch.program.call import Call, Lowering, Result
+from relayout.backends.torch.program.dtypes import FLOATS, HELD, UNSIGNED, limits_of
+from relayout.backends.torch.program.scalars import Host, Number, Scalar, combine
 from relayout.backends.torch.runtime import numbers
-from relayout.backends.torch.scalars import Host, Number, Scalar, combine
 
 WHOLE = frozenset((ir.DataType.INT32, ir.DataType.INT64, ir.DataType.BOOL))
 """Python numbers are as good as tensors of these; floating-point ones would round otherwise."""

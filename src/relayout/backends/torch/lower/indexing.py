@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
-from relayout.backends.torch.call import Call, Lowering, Result, Results, Several
 from relayout.backends.torch.lower.axes import normal, parameter, parameter_text
 from relayout.backends.torch.lower.views import dim
+from relayout.backends.torch.program.call import Call, Lowering, Result, Results, Several
+from relayout.backends.torch.program.scalars import Host, Scalar
 from relayout.backends.torch.runtime import indexing as runtime
-from relayout.backends.torch.scalars import Host, Scalar
 
 
 def gather(call: Call) -> Result:

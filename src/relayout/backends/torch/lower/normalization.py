@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from relayout.backends.torch.call import Call, Lowering, Results, Several
 from relayout.backends.torch.lower.axes import normal
+from relayout.backends.torch.program.call import Call, Lowering, Results, Several
+from relayout.backends.torch.program.scalars import literal
 from relayout.backends.torch.runtime import normalization as runtime
-from relayout.backends.torch.scalars import literal
 
 
 def batch_norm(call: Call) -> Results:

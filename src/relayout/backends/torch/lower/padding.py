@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from relayout.backends.torch.call import Call, Lowering
 from relayout.backends.torch.lower.axes import is_operand, normal, parameter
 from relayout.backends.torch.lower.window import pad_text
+from relayout.backends.torch.program.call import Call, Lowering
+from relayout.backends.torch.program.scalars import literal
 from relayout.backends.torch.runtime import padding as runtime
-from relayout.backends.torch.scalars import literal
 
 MODES = {"reflect": "reflect", "edge": "replicate"}
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from relayout.backends.torch.call import Call, Lowering, Results, Several
-from relayout.backends.torch.dtypes import FLOATS
 from relayout.backends.torch.lower.axes import short
 from relayout.backends.torch.lower.window import Window, window_of
+from relayout.backends.torch.program.call import Call, Lowering, Results, Several
+from relayout.backends.torch.program.dtypes import FLOATS
 from relayout.backends.torch.runtime import window as runtime
 
 

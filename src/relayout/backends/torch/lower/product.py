@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from relayout.backends.torch.call import Call, Lowering
-from relayout.backends.torch.dtypes import FLOATS
-from relayout.backends.torch.scalars import literal
+from relayout.backends.torch.program.call import Call, Lowering
+from relayout.backends.torch.program.dtypes import FLOATS
+from relayout.backends.torch.program.scalars import literal
 
 
 def matmul(call: Call) -> str:

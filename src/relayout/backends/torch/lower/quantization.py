@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from relayout.backends.torch.call import Call, Lowering, Several
-from relayout.backends.torch.dtypes import limits_of
 from relayout.backends.torch.lower.convolution import convolution_of
+from relayout.backends.torch.program.call import Call, Lowering, Several
+from relayout.backends.torch.program.dtypes import limits_of
 from relayout.backends.torch.runtime import quantization as runtime
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from relayout.backends.torch.call import Call, Lowering, Several
+from relayout.backends.torch.program.call import Call, Lowering, Several
 from relayout.backends.torch.runtime import recurrent as runtime
 
 DEFAULTS = {

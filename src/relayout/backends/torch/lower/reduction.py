@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import onnx_ir as ir
 
-from relayout.backends.torch.call import Call, Lowering, Results
-from relayout.backends.torch.dtypes import FLOATS
 from relayout.backends.torch.lower.axes import is_operand, parameter, parameter_text
 from relayout.backends.torch.lower.elementwise import WHOLE
+from relayout.backends.torch.program.call import Call, Lowering, Results
+from relayout.backends.torch.program.dtypes import FLOATS
+from relayout.backends.torch.program.scalars import Host, Number, combine
 from relayout.backends.torch.runtime import reduction as runtime
-from relayout.backends.torch.scalars import Host, Number, combine
 
 
 def reduced(form: str, helper: Callable[..., object]) -> Lowering:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import onnx_ir as ir
 
-from relayout.backends.torch.call import Lowering
 from relayout.backends.torch.lower import (
     activation,
     attention,
@@ -29,6 +28,7 @@ from relayout.backends.torch.lower import (
     signal,
     views,
 )
+from relayout.backends.torch.program.call import Lowering
 from relayout.errors import RelayoutError
 from relayout.graph.region import subgraphs_of
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from relayout.backends.torch.call import Call, Lowering
+from relayout.backends.torch.program.call import Call, Lowering
+from relayout.backends.torch.program.scalars import literal
 from relayout.backends.torch.runtime import resize as runtime
-from relayout.backends.torch.scalars import literal
 
 LINEAR = {1: "linear", 2: "bilinear", 3: "trilinear"}
 

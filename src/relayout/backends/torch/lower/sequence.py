@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from relayout.backends.torch.call import Call, Lowering, Result
+from relayout.backends.torch.program.call import Call, Lowering, Result
+from relayout.backends.torch.program.scalars import Host, Scalar
 from relayout.backends.torch.runtime import sequence as runtime
-from relayout.backends.torch.scalars import Host, Scalar
 
 
 def construct(call: Call) -> str:

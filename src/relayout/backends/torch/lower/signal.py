@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from relayout.backends.torch.call import Call, Lowering
+from relayout.backends.torch.program.call import Call, Lowering
 from relayout.backends.torch.runtime import signal as runtime
 
 

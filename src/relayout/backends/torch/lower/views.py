@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import onnx_ir as ir
 
-from relayout.backends.torch.call import Call, Lowering, Result
 from relayout.backends.torch.lower.axes import normal, parameter, parameter_text
+from relayout.backends.torch.program.call import Call, Lowering, Result
+from relayout.backends.torch.program.scalars import Host, Scalar, known
 from relayout.backends.torch.runtime import views as runtime
-from relayout.backends.torch.scalars import Host, Scalar, known
 
 
 def reshape(call: Call) -> Result:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from relayout.backends.torch.call import Call
 from relayout.backends.torch.lower.axes import short
+from relayout.backends.torch.program.call import Call
 from relayout.backends.torch.runtime import window as runtime
 
 

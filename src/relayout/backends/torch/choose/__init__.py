@@ -1,0 +1,1 @@
+"""Which kernel each group of nodes gets, by times measured on the device."""

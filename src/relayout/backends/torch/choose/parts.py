@@ -1,0 +1,121 @@
+"""Groups of nodes as what can be realised at once: a form of the libraries, and what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+from typing import TypeAlias
+
+import onnx_ir as ir
+
+from relayout.backends.torch.program.program import EAGER, ProgramStep
+from relayout.backends.torch.providers.library_group import LibraryGroup, read_library_group
+from relayout.graph.read import constant_of
+from relayout.graph.region import captured_by
+
+Borders: TypeAlias = tuple[tuple[ir.Value, ...], tuple[ir.Value, ...]]
+"""Operands and results."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPart:
+    """Nodes that are done together."""
+
+    nodes: tuple[ir.Node, ...]
+    fused: LibraryGroup | None = None
+    """What libraries have one kernel for, if that is what the nodes are."""
+
+
+def parts_of(graph: ir.Graph, groups: Iterable[Sequence[ir.Node]]) -> list[GroupPart]:
+    """The parts of all groups in an order in which they can run; nodes of no group are alone."""
+    found = [part for nodes in groups for part in split(nodes)]
+    grouped = {node for part in found for node in part.nodes}
+    found += [GroupPart((node,)) for node in graph if node not in grouped]
+    return _in_order(found, graph)
+
+
+def split(nodes: Sequence[ir.Node]) -> list[GroupPart]:
+    """What libraries take of a group, what it needs for that before, and all the rest behind."""
+    fused = read_library_group(nodes)
+    if fused is None:
+        return [GroupPart(tuple(nodes))]
+    needed = _needed(fused, nodes)
+    taken = {*fused.nodes, *needed}
+    rest = tuple(node for node in nodes if node not in taken)
+    parts = [GroupPart(tuple(needed)), GroupPart(fused.nodes, fused), GroupPart(rest)]
+    return [part for part in parts if part.nodes]
+
+
+def _needed(fused: LibraryGroup, nodes: Sequence[ir.Node]) -> list[ir.Node]:
+    """The nodes of a group that its library form reads, directly or not."""
+    own = set(fused.nodes)
+    wanted = {value.producer() for node in fused.nodes for value in node.inputs if value}
+    needed = []
+    for node in reversed(nodes):
+        if node in wanted and node not in own:
+            needed.append(node)
+            wanted |= {value.producer() for value in node.inputs if value}
+    return needed[::-1]
+
+
+def runs_of(
+    steps: Sequence[ProgramStep], parts: Sequence[GroupPart]
+) -> list[tuple[ProgramStep, ...]]:
+    """The steps, with those of one part that nothing realises so far taken together."""
+    home = {node: number for number, part in enumerate(parts) for node in part.nodes}
+    runs: list[tuple[ProgramStep, ...]] = []
+    for step in steps:
+        before = runs[-1][-1] if runs else None
+        is_free = before is not None and step.realisation is before.realisation is EAGER
+        if is_free and before is not None and home[step.nodes[0]] == home[before.nodes[0]]:
+            runs[-1] = (*runs[-1], step)
+        else:
+            runs.append((step,))
+    return runs
+
+
+def borders_of(nodes: Sequence[ir.Node]) -> Borders:
+    """What some nodes read from outside, and what is read of them there."""
+    inside = set(nodes)
+    read = dict.fromkeys(value for node in nodes for value in node.inputs if value is not None)
+    operands = [v for v in read if v.producer() not in inside and constant_of(v) is None]
+    results = [
+        value
+        for node in nodes
+        for value in node.outputs
+        if value.is_graph_output() or any(use.node not in inside for use in value.uses())
+    ]
+    return tuple(operands), tuple(results)
+
+
+def _in_order(parts: Sequence[GroupPart], graph: ir.Graph) -> list[GroupPart]:
+    """Parts behind all that they read, and otherwise where their last nodes stand."""
+    place = {node: number for number, node in enumerate(graph)}
+    home = {node: number for number, part in enumerate(parts) for node in part.nodes}
+    readers: list[dict[int, None]] = [{} for _ in parts]
+    missing = [0] * len(parts)
+    for number, part in enumerate(parts):
+        for source in _sources(part, home):
+            readers[source][number] = None
+            missing[number] += 1
+    ready = [(place[part.nodes[-1]], n) for n, part in enumerate(parts) if not missing[n]]
+    heapify(ready)
+    ordered = []
+    while ready:
+        _, number = heappop(ready)
+        ordered.append(parts[number])
+        for reader in readers[number]:
+            missing[reader] -= 1
+            if not missing[reader]:
+                heappush(ready, (place[parts[reader].nodes[-1]], reader))
+    return ordered
+
+
+def _sources(part: GroupPart, home: dict[ir.Node, int]) -> list[int]:
+    """The other parts that a part reads, each once."""
+    own = home[part.nodes[0]]
+    read = [v for node in part.nodes for v in (*node.inputs, *captured_by(node)) if v is not None]
+    producers = (value.producer() for value in read)
+    found = dict.fromkeys(home[node] for node in producers if node in home)
+    return [number for number in found if number != own]

@@ -1,0 +1,41 @@
+"""Programs made fast: constants folded into weights, groups as the fastest kernels of a device."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import onnx_ir as ir
+
+from relayout.backends.torch.choose.joined import joined_where_faster
+from relayout.backends.torch.choose.memory_format import stored
+from relayout.backends.torch.choose.plan import KERNELS, Choice, Plan
+from relayout.backends.torch.program.program import Program
+from relayout.fusion.partition import partition
+from relayout.graph.region import Region
+from relayout.rewrite.biases import JoinBiases
+from relayout.rewrite.dead import remove_dead
+from relayout.rewrite.scales import FoldBatchNormalization, FoldScale
+from relayout.rewrite.worklist import Rewrite, rewrite_model
+
+
+def tuned(program: Program) -> tuple[Program, list[Choice]]:
+    """The program with the fastest kernels for its groups, and what was chosen for each."""
+    folding: list[Rewrite] = [FoldBatchNormalization(), FoldScale()]
+    if program.device.startswith("cuda"):
+        folding.append(JoinBiases())
+    rewrite_model(program.model, folding)
+    remove_dead(program.model)
+    plan = Plan.of(program, groups_of(program.model))
+    steps = stored(plan.library_steps(), plan)
+    steps = stored(plan.with_regions(steps), plan)
+    steps = plan.with_kernels(steps)
+    plan.bench.prices.save()
+    choices = plan.choices
+    return joined_where_faster(replace(program, steps=tuple(steps)), choices), choices
+
+
+def groups_of(model: ir.Model) -> list[tuple[ir.Node, ...]]:
+    """The nodes of the main graph that are to share a kernel."""
+    graph = model.graph
+    region = Region(graph, graph.opset_imports, in_function=False)
+    return [group.nodes for group in partition(region, abilities=KERNELS).groups]

@@ -1,0 +1,1 @@
+"""Programs as Python modules: written as text, loaded, with their helpers and weights."""

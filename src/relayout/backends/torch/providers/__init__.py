@@ -1,0 +1,1 @@
+"""Who can make a kernel for a group: libraries, Inductor, Triton, our C++ kernels."""

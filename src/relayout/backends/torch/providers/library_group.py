@@ -1,0 +1,161 @@
+"""Groups that libraries have one kernel for: a convolution or a product, and what follows it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+
+import onnx_ir as ir
+
+from relayout.graph.read import constant_of, is_op, shape_of
+
+UNBOUNDED = (-math.inf, math.inf)
+
+
+@dataclass(frozen=True, slots=True)
+class Activation:
+    """What is done to each element at the end: bounds, or the Gaussian unit."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    gelu: bool = False
+
+    @property
+    def is_none(self) -> bool:
+        return not self.gelu and (self.low, self.high) == UNBOUNDED
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether it has two bounds."""
+        return math.isfinite(self.low) and math.isfinite(self.high)
+
+    @property
+    def is_relu(self) -> bool:
+        return not self.gelu and (self.low, self.high) == (0.0, math.inf)
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryGroup:
+    """A convolution, or a product with a constant matrix, with bias, residual and activation."""
+
+    anchor: ir.Node
+    nodes: tuple[ir.Node, ...]
+    weight: ir.Value
+    bias: ir.Value | None
+    residual: ir.Value | None
+    activation: Activation
+    output: ir.Value
+
+    @property
+    def source(self) -> ir.Value:
+        value = self.anchor.inputs[0]
+        if value is None:
+            raise ValueError(f"{self.anchor.name!r} has no operand")
+        return value
+
+    @property
+    def is_conv(self) -> bool:
+        return self.anchor.op_type == "Conv"
+
+
+def read_library_group(nodes: Sequence[ir.Node]) -> LibraryGroup | None:
+    """What libraries take of a group: from its convolution or product as far as they can go."""
+    inside = set(nodes)
+    found = (_fused_at(node, inside) for node in nodes)
+    return next((fused for fused in found if fused is not None), None)
+
+
+def _fused_at(node: ir.Node, inside: Container[ir.Node]) -> LibraryGroup | None:
+    if not is_op(node, "Conv", "MatMul"):
+        return None
+    weight = node.inputs[1]
+    rank = len(shape_of(weight) or ())
+    if (
+        weight is None
+        or constant_of(weight) is None
+        or rank != (2 if node.op_type == "MatMul" else 4)
+    ):
+        return None
+    nodes, value = [node], node.outputs[0]
+    bias = node.inputs[2] if node.op_type == "Conv" and len(node.inputs) > 2 else None
+    if bias is not None and constant_of(bias) is None:
+        return None
+    residual = None
+    total = _only_reader(value, inside)
+    if node.op_type == "MatMul" and total is not None and is_op(total, "Add"):
+        bias = _other(total, value)
+        if constant_of(bias) is not None and shape_of(bias) == (shape_of(weight) or ())[1:]:
+            nodes, value = [*nodes, total], total.outputs[0]
+            total = _only_reader(value, inside)
+        else:
+            bias = None
+    if total is not None and is_op(total, "Add"):
+        other = _other(total, value)
+        if _is_residual(other, value):
+            nodes, value, residual = [*nodes, total], total.outputs[0], other
+    activation, more = _activation_after(value, inside)
+    nodes += more
+    return LibraryGroup(
+        node, tuple(nodes), weight, bias, residual, activation, nodes[-1].outputs[0]
+    )
+
+
+def _activation_after(
+    value: ir.Value, inside: Container[ir.Node]
+) -> tuple[Activation, tuple[ir.Node, ...]]:
+    node = _only_reader(value, inside)
+    if node is None or node.inputs[0] is not value:
+        return Activation(), ()
+    activation = activation_of(node)
+    return (Activation(), ()) if activation is None else (activation, (node,))
+
+
+def activation_of(node: ir.Node) -> Activation | None:
+    """The activation that a node is, if kernels have it."""
+    if is_op(node, "Relu"):
+        return Activation(low=0.0)
+    if is_op(node, "Gelu") and node.attributes.get_string("approximate", "none") == "none":
+        return Activation(gelu=True)
+    if not is_op(node, "Clip"):
+        return None
+    if "min" in node.attributes or "max" in node.attributes:
+        least, most = (
+            node.attributes.get_float("min", -math.inf),
+            node.attributes.get_float("max", math.inf),
+        )
+        return Activation(least, most)
+    if any(value is not None and constant_of(value) is None for value in node.inputs[1:]):
+        return None
+    low, high = (_number(value) for value in (*node.inputs[1:], None, None)[:2])
+    return Activation(-math.inf if low is None else low, math.inf if high is None else high)
+
+
+def _number(value: ir.Value | None) -> float | None:
+    tensor = constant_of(value)
+    return None if tensor is None else float(tensor.numpy().reshape(()))
+
+
+def _is_residual(other: ir.Value | None, value: ir.Value) -> bool:
+    shape = shape_of(value)
+    return (
+        other is not None
+        and other is not value
+        and constant_of(other) is None
+        and shape is not None
+        and shape == shape_of(other)
+        and None not in shape
+    )
+
+
+def _other(node: ir.Node, value: ir.Value) -> ir.Value | None:
+    return node.inputs[1] if node.inputs[0] is value else node.inputs[0]
+
+
+def _only_reader(value: ir.Value, inside: Container[ir.Node]) -> ir.Node | None:
+    """The one node that reads a value, if it belongs to the group."""
+    uses = value.uses()
+    if len(uses) != 1 or value.is_graph_output():
+        return None
+    (use,) = uses
+    return use.node if use.node in inside else None
