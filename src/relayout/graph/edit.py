@@ -6,12 +6,11 @@ stored in another order is a new value with a new name, so a name never changes 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 import onnx_ir as ir
 
-from relayout.graph.foreign import COMPUTES_ONLY
 from relayout.graph.names import Names
 from relayout.graph.read import constant_of, is_standard
 from relayout.graph.region import KERNEL_DOMAIN, Region, bodies_of
@@ -26,12 +25,24 @@ AXES_ARE_OPERANDS = 13
 """The opset version from which Squeeze and Unsqueeze take their axes as an operand."""
 
 
+def is_our_own(node: ir.Node) -> bool:
+    """Whether a node is of the standard domain, or a kernel that is defined by it."""
+    return is_standard(node) or node.domain == KERNEL_DOMAIN
+
+
 class Editor:
     """Edits one region of a model."""
 
-    def __init__(self, region: Region, names: Names) -> None:
+    def __init__(
+        self,
+        region: Region,
+        names: Names,
+        computes_only: Callable[[ir.Node], bool] = is_our_own,
+    ) -> None:
         self.region = region
         self.names = names
+        self.computes_only = computes_only
+        """Whether a node does nothing but compute, so that it may go where nothing reads it."""
 
     # new nodes and constants
 
@@ -256,7 +267,9 @@ class Editor:
         waiting, removed = [node], 0
         while waiting:
             dead = waiting.pop()
-            if dead.graph is None or not _computes_only(dead) or any(map(is_read, dead.outputs)):
+            if dead.graph is None or any(map(is_read, dead.outputs)):
+                continue
+            if not self.computes_only(dead):
                 continue
             operands = _detached(dead)
             dead.graph.remove(dead, safe=True)
@@ -328,11 +341,6 @@ def permuted_tensor(tensor: ir.TensorProtocol, order: Permutation) -> ir.LazyTen
 
     shape = ir.Shape([int(tensor.shape.numpy()[axis]) for axis in order])
     return ir.LazyTensor(permute, dtype=tensor.dtype, shape=shape, name=tensor.name)
-
-
-def _computes_only(node: ir.Node) -> bool:
-    is_known = (node.domain, node.op_type) in COMPUTES_ONLY
-    return is_known or is_standard(node) or node.domain == KERNEL_DOMAIN
 
 
 def _graph_of(node: ir.Node) -> ir.Graph:

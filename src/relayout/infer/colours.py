@@ -14,8 +14,8 @@ from relayout.infer.nearest import Found, nearest_known
 from relayout.infer.transmission import Transmission, majority, transmit
 from relayout.layout.layout import NCHW, Colour, Layout, channels_first, channels_last
 from relayout.layout.permutation import Permutation
+from relayout.ops.registry import facts_named
 from relayout.ops.telling import (
-    WEIGHTS,
     carried,
     known_colours,
     plain,
@@ -97,8 +97,9 @@ def _kernel_colours(view: NodeView) -> list[Pair]:
     if kernel is None:
         return []
     layouts = {0: channels_last(kernel.rank)}
-    if kernel.operator.op_type in WEIGHTS:
-        operand, axes = WEIGHTS[kernel.operator.op_type]
+    weight = facts_named("", kernel.operator.op_type).layout.weight
+    if weight is not None:
+        operand, axes = weight
         standard = Layout(axes + channels_first(kernel.rank).axes[2:])
         layouts[operand] = standard.stored(kernel.weight_order)
     return told(view, layouts)

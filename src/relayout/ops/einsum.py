@@ -10,6 +10,9 @@ import onnx_ir as ir
 from relayout.layout.equation import Equation
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Changes, Refusal, Transport
+from relayout.ops.facts import InnerCopies, NumberFacts, OpFacts
+from relayout.ops.kernels import KernelFacts, Role
+from relayout.ops.kind import Kind
 from relayout.ops.rule import OpRule, Orders
 
 if TYPE_CHECKING:
@@ -102,4 +105,12 @@ def result_as_given(view: NodeView, result: Permutation) -> Permutation | Refusa
     return Permutation.identity(lead)
 
 
-RULES = (OpRule(("Einsum",), einsum, result_as_given, separate=restated),)
+FACTS = (
+    OpFacts(
+        ("Einsum",),
+        OpRule(einsum, result_as_given, separate=restated),
+        kernel=KernelFacts(Kind.COMPLEX, role=Role.PRODUCT, streamed=(0, 1)),
+        numbers=NumberFacts(sums_products=True),
+        copies=InnerCopies.EINSUM,
+    ),
+)

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from relayout.layout.transport import Changes, Refusal, Transport
+from relayout.ops import rows
 from relayout.ops.convolution import spatial_changes
+from relayout.ops.facts import CHANNELS_FIRST, LayoutFacts, OpFacts, Storage
+from relayout.ops.kernels import COMPLEX, INJECTIVE, OPAQUE, KernelFacts, window
+from relayout.ops.kind import Kind
+from relayout.ops.reduction import reducing
 from relayout.ops.rule import OpRule, barrier, lead_only
 
 if TYPE_CHECKING:
@@ -57,18 +62,41 @@ def _axes(view: NodeView, axes: list[int]) -> Changes:
     return Changes(constants={1: np.asarray(axes, np.int64)})
 
 
-RULES: tuple[OpRule, ...] = (
-    OpRule(("MaxPool", "AveragePool", "LpPool"), pool),
-    OpRule(("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool"), global_pool),
-    barrier("MaxUnpool", reason="MaxUnpool reads places counted through the whole tensor"),
-    barrier(
-        "MaxRoiPool",
-        "RoiAlign",
-        reason="regions of interest name the last two axes by their coordinates x and y",
+ONE_OPERAND = window(0)
+SAMPLED = barrier("a sampling grid names the spatial axes by the columns of its last axis")
+
+FACTS: tuple[OpFacts, ...] = (
+    OpFacts(
+        ("MaxPool", "AveragePool"),
+        OpRule(pool),
+        kernel=ONE_OPERAND,
+        layout=CHANNELS_FIRST,
+        storage=Storage.POOLED,
     ),
-    barrier(
-        "GridSample",
-        "AffineGrid",
-        reason="a sampling grid names the spatial axes by the columns of its last axis",
+    OpFacts(("LpPool",), OpRule(pool), kernel=ONE_OPERAND, layout=CHANNELS_FIRST),
+    OpFacts(
+        ("GlobalAveragePool", "GlobalMaxPool"),
+        OpRule(global_pool),
+        kernel=reducing(rows.spatial, kind=Kind.COMPLEX),
+        layout=CHANNELS_FIRST,
+        storage=Storage.PASSED,
     ),
+    OpFacts(("GlobalLpPool",), OpRule(global_pool), kernel=COMPLEX, layout=CHANNELS_FIRST),
+    OpFacts(
+        ("MaxUnpool",),
+        barrier("MaxUnpool reads places counted through the whole tensor"),
+        kernel=OPAQUE,
+    ),
+    OpFacts(
+        ("MaxRoiPool", "RoiAlign"),
+        barrier("regions of interest name the last two axes by their coordinates x and y"),
+        kernel=COMPLEX,
+    ),
+    OpFacts(
+        ("GridSample",),
+        SAMPLED,
+        kernel=INJECTIVE,
+        layout=LayoutFacts(prefers_channels_first=True),
+    ),
+    OpFacts(("AffineGrid",), SAMPLED, kernel=KernelFacts(Kind.INJECTIVE, shaping=(1,))),
 )

@@ -7,7 +7,7 @@ Reshape do not mind more axes, the Reshape can stand behind them, and the order 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import onnx_ir as ir
@@ -18,12 +18,17 @@ from relayout.layout.blocks import Reshaping, product, sizes_of
 from relayout.layout.permutation import Permutation
 from relayout.layout.splitting import AxisMap, Groups, Sizes, merged_from, split_sizes
 from relayout.layout.transport import Refusal, Transport
-from relayout.ops.axis_maps import MAPS, axis_map
+from relayout.ops.registry import axis_map, names_of
 from relayout.rewrite.links import RESHAPES, dims_of, read_links
 from relayout.rewrite.worklist import readers
 
 MOST_AXES = 10
 """Tensors of more axes than this are no help to anybody."""
+
+
+def _with_axes() -> tuple[str, ...]:
+    """The operators whose axes can be split."""
+    return names_of(lambda facts: facts.axes is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +40,7 @@ class SinkMerge:
     """
 
     name: str = "let a merge of axes sink"
-    op_types: tuple[str, ...] = tuple(MAPS)
+    op_types: tuple[str, ...] = field(default_factory=_with_axes)
 
     def apply(self, node: ir.Node, editor: Editor) -> Iterable[ir.Node] | None:
         found = _map_of(node, editor)
@@ -61,7 +66,7 @@ class RaiseSplit:
     """
 
     name: str = "let a split of axes rise"
-    op_types: tuple[str, ...] = tuple(MAPS)
+    op_types: tuple[str, ...] = field(default_factory=_with_axes)
 
     def apply(self, node: ir.Node, editor: Editor) -> Iterable[ir.Node] | None:
         found = _map_of(node, editor)

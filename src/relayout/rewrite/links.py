@@ -20,7 +20,8 @@ from relayout.layout.blocks import (
 )
 from relayout.layout.permutation import Permutation
 from relayout.layout.views import Link, Sizes, same_elements
-from relayout.ops.views import AXES, TARGET
+from relayout.ops.named_axes import AXES
+from relayout.ops.views import TARGET
 
 RESHAPES = ("Flatten", "Reshape", "Squeeze", "Unsqueeze")
 VIEWS = (*RESHAPES, "Identity", "Transpose")
