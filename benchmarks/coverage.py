@@ -15,7 +15,7 @@ import onnx_ir as ir
 from relayout.graph.read import NodeView
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Refusal
-from relayout.ops.registry import FAMILIES, known_operators
+from relayout.ops.registry import FACTS, FAMILIES
 from relayout.ops.rule import NOTHING_KNOWN
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def families() -> list[Family]:
 def unknown() -> list[str]:
     """The operators of onnx that nobody has decided about."""
     defined = {(schema.domain, schema.name) for schema in onnx.defs.get_all_schemas_with_history()}
-    known = {key for key, facts in known_operators() if facts.rule is not NOTHING_KNOWN}
+    known = {key for key, facts in FACTS.items() if facts.rule is not NOTHING_KNOWN}
     return [_name(domain, op_type) for domain, op_type in sorted(defined - known)]
 
 

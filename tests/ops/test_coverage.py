@@ -11,12 +11,11 @@ import pytest
 from relayout.graph.read import NodeView, schema_of
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Refusal
-from relayout.ops.registry import FAMILIES, known_operators, rule_of
+from relayout.ops.registry import FACTS, FAMILIES, rule_of
 from relayout.ops.rule import NOTHING_KNOWN
 from tests.samples import ALL
 from tests.samples.sample import versions
 
-FACTS = dict(known_operators())
 RULES = {key: facts.rule for key, facts in FACTS.items() if facts.rule is not NOTHING_KNOWN}
 OLDEST = 7
 """The first opset of the standard domain that is read."""

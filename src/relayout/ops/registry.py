@@ -11,13 +11,14 @@ mine = "my_package:FACTS"
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from typing import Any, overload
+from importlib.metadata import EntryPoint
+from typing import overload
 
 import onnx_ir as ir
 
-from relayout.errors import RelayoutError
+from relayout.errors import RelayoutError, quoted
 from relayout.graph.edit import is_our_own
 from relayout.graph.read import NodeView
 from relayout.graph.region import KERNEL_DOMAIN
@@ -70,12 +71,13 @@ FAMILIES = (
     contrib,
 )
 
-_FACTS: dict[tuple[str, str], OpFacts] = {
+FACTS: dict[tuple[str, str], OpFacts] = {
     (facts.domain, op_type): facts
     for family in FAMILIES
     for facts in family.FACTS
     for op_type in facts.op_types
 }
+"""Every operator that is known so far, by domain and name."""
 
 UNKNOWN = OpFacts((), computes_only=False)
 """What is known of an operator that nobody declared."""
@@ -88,7 +90,7 @@ def facts_of(node: ir.Node) -> OpFacts:
 
 def facts_named(domain: str, op_type: str) -> OpFacts:
     """What is known of an operator; the standard domain has no name."""
-    return _FACTS.get((domain, op_type)) or _declared_outside(domain, op_type)
+    return FACTS.get((domain, op_type)) or _declared_outside(domain, op_type)
 
 
 def facts_in_any_layout(node: ir.Node) -> OpFacts:
@@ -102,14 +104,9 @@ def _of_kernel(name: str) -> OpFacts:
     return facts_named("", found[1]) if found else UNKNOWN
 
 
-def known_operators() -> Iterator[tuple[tuple[str, str], OpFacts]]:
-    """Every operator that is known so far, by domain and name, with the facts about it."""
-    yield from _FACTS.items()
-
-
 def names_of(is_wanted: Callable[[OpFacts], object]) -> tuple[str, ...]:
     """The full names of the operators that are so."""
-    return tuple(full_name(*key) for key, facts in known_operators() if is_wanted(facts))
+    return tuple(full_name(*key) for key, facts in FACTS.items() if is_wanted(facts))
 
 
 def full_name(domain: str, op_type: str) -> str:
@@ -166,43 +163,54 @@ def register_operator(
     attributes mean the same as those of the newest version; it may compute other numbers.
     """
     if isinstance(facts, OpFacts):
-        _add(facts)
+        _add([facts])
         return
     if not op_type or not like:
         raise RelayoutError("an operator is registered by its facts, or by domain, name and like")
     domain, name = ("", like) if isinstance(like, str) else like
-    known = facts_named(domain, name)
+    known = facts_named(_unnamed(domain), name)
     if known is UNKNOWN:
         raise RelayoutError(f"there is no operator {full_name(domain, name)} to be like")
-    _add(facts_like(known, name, domain=facts, op_type=op_type))
+    _add([facts_like(known, name, domain=facts, op_type=op_type)])
 
 
-def _add(facts: OpFacts) -> None:
+def _add(declared: Sequence[OpFacts]) -> None:
     """An operator that is known already is refused, so that no two facts contradict each other."""
-    keys = [(facts.domain, op_type) for op_type in facts.op_types]
-    for key in keys:
-        if _FACTS.get(key, facts) is not facts:
-            raise RelayoutError(f"there is an operator {full_name(*key)} already")
-    _FACTS.update(dict.fromkeys(keys, facts))
+    added: dict[tuple[str, str], OpFacts] = {}
+    for facts in declared:
+        for op_type in facts.op_types:
+            key = _unnamed(facts.domain), op_type
+            if (added.get(key) or FACTS.get(key) or facts) is not facts:
+                raise RelayoutError(f"there is an operator {full_name(*key)} already")
+            added[key] = facts
+    FACTS.update(added)
+
+
+def _unnamed(domain: str) -> str:
+    """The standard domain has a name too, which nodes leave out."""
+    return "" if domain == "ai.onnx" else domain
 
 
 def _declared_outside(domain: str, op_type: str) -> OpFacts:
-    if domain != KERNEL_DOMAIN:
-        _load_plugins()
-    return _FACTS.get((domain, op_type), UNKNOWN)
+    """The facts of another package's operator; whoever needs none does not look for packages."""
+    if domain != KERNEL_DOMAIN and GROUP not in _LOADED:
+        _LOADED.add(GROUP)
+        try:
+            _add([facts for point in installed(GROUP) for facts in _declared(point)])
+        except RelayoutError:
+            _LOADED.remove(GROUP)
+            raise
+    return FACTS.get((domain, op_type), UNKNOWN)
 
 
-@cache
-def _load_plugins() -> None:
-    for point in installed(GROUP):
-        for facts in _declared(loaded(point), f"{point.group} {point.name!r}"):
-            _add(facts)
+_LOADED: set[str] = set()
 
 
-def _declared(value: Any, where: str) -> Iterable[OpFacts]:
+def _declared(point: EntryPoint) -> list[OpFacts]:
     """The facts that an entry point names."""
+    value = loaded(point)
     given = value() if callable(value) else value
-    found = [given] if isinstance(given, OpFacts) else list(given)
+    found = list(given) if isinstance(given, Iterable) else [given]
     if not all(isinstance(facts, OpFacts) for facts in found):
-        raise RelayoutError(f"the plugin {where} gives no OpFacts")
+        raise RelayoutError(f"the plugin {point.group} {quoted(point.name)} gives no OpFacts")
     return found

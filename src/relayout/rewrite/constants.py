@@ -17,7 +17,7 @@ from relayout.graph.region import subgraphs_of
 from relayout.layout.transport import Array
 from relayout.ops.facts import Evaluation
 from relayout.ops.measure import item_bytes
-from relayout.ops.registry import facts_of, known_operators
+from relayout.ops.registry import FACTS, facts_of
 from relayout.rewrite.worklist import readers
 
 SMALL_BYTES = 1 << 20
@@ -40,7 +40,7 @@ class FoldConstants:
     name: str = "fold constants"
     op_types: tuple[str, ...] = tuple(
         op_type
-        for (domain, op_type), facts in known_operators()
+        for (domain, op_type), facts in FACTS.items()
         if not domain and facts.numbers.evaluation is not None and op_type != "Transpose"
     )
 

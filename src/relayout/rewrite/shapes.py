@@ -12,7 +12,7 @@ from relayout.graph.read import constant_of, lengths_of
 from relayout.graph.region import subgraphs_of
 from relayout.graph.restate import inferred_shapes
 from relayout.ops.lengths.sweep import sharpen
-from relayout.ops.registry import facts_of, known_operators
+from relayout.ops.registry import FACTS, facts_of
 from relayout.rewrite.refine import LARGEST_KEPT, is_vague
 from relayout.rewrite.worklist import readers
 
@@ -28,7 +28,7 @@ class LearnShape:
     """
 
     name: str = "learn a shape"
-    op_types: tuple[str, ...] = tuple(name for (domain, name), _ in known_operators() if not domain)
+    op_types: tuple[str, ...] = tuple(name for (domain, name), _ in FACTS.items() if not domain)
     learned: set[ir.Value] = field(default_factory=set)
 
     def apply(self, node: ir.Node, editor: Editor) -> Iterable[ir.Node] | None:
