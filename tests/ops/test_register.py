@@ -33,7 +33,7 @@ SHAPE = [2, 3, 4, 5]
 
 @pytest.fixture(autouse=True)
 def _only_here() -> Iterator[None]:
-    """What a test registers is forgotten behind it."""
+    """What a test registers is forgotten after it."""
     known = dict(FACTS)
     yield
     FACTS.clear()

@@ -132,7 +132,7 @@ FACTS: tuple[OpFacts, ...] = (
         kernel=KernelFacts(Kind.INJECTIVE, shaping=(1,), has_parts=True),
         layout=CARRIES,
         axes=axis_maps.along(0),
-        lengths=LengthFacts(is_told_by_constants=True),
+        lengths=LengthFacts(is_shaped_by_constants=True),
         numbers=NumberFacts(Evaluation.MOVES),
         storage=Storage.PART,
     ),
@@ -147,7 +147,7 @@ FACTS: tuple[OpFacts, ...] = (
         OpRule(along_axis(-1)),
         kernel=KernelFacts(Kind.OPAQUE, (1,)),
         layout=CARRIES,
-        lengths=LengthFacts(is_told_by_constants=True),
+        lengths=LengthFacts(is_shaped_by_constants=True),
     ),
     OpFacts(
         ("CumProd", "CumSum"),

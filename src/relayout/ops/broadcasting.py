@@ -174,7 +174,7 @@ FACTS: tuple[OpFacts, ...] = (
         OpRule(expand, pull_expand),
         kernel=KernelFacts(Kind.BROADCAST, shaping=(1,), is_exact=True),
         axes=axis_maps.expanded,
-        lengths=LengthFacts(expands_to=1, is_told_by_constants=True),
+        lengths=LengthFacts(expands_to=1, is_shaped_by_constants=True),
         numbers=NumberFacts(Evaluation.MOVES),
     ),
 )

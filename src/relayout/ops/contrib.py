@@ -22,7 +22,7 @@ FIRST_PART = 2
 """Where the first part of a quantised Concat stands; scale and zero point follow each."""
 
 FULL_AXIS_SINCE = 13
-"""From this opset on Softmax has one axis; before it takes all axes behind it together."""
+"""From this opset on Softmax has one axis; before it takes all axes from there on together."""
 
 
 def wider_term(view: NodeView) -> int:

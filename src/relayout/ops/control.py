@@ -66,7 +66,7 @@ class Tie:
     def _may_be(self, order: Permutation) -> bool:
         """Slices lie where they did, or along the first axis.
 
-        Runtimes that are told to slice along another one copy the tensor first.
+        Runtimes that have to slice along another one copy the tensor first.
         """
         if self.axis is None:
             return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from relayout.layout.transport import Changes, Refusal, Transport
-from relayout.ops.facts import LayoutFacts, NumberFacts, OpFacts, Storage, Tells
+from relayout.ops.facts import KnownLayout, LayoutFacts, NumberFacts, OpFacts, Storage
 from relayout.ops.kernels import COMPLEX, KernelFacts, Role, WeightRule
 from relayout.ops.kind import Kind
 from relayout.ops.pointwise import convolution_as_product, fixed_axes, folded
@@ -102,7 +102,7 @@ def _results_along(axis: int) -> WeightRule:
 
 
 def _convolving(weight: int, axes: str = "OI") -> LayoutFacts:
-    return LayoutFacts(Tells.CHANNELS_FIRST, (weight, axes))
+    return LayoutFacts(KnownLayout.CHANNELS_FIRST, (weight, axes))
 
 
 FACTS: tuple[OpFacts, ...] = (

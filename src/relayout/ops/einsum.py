@@ -98,7 +98,7 @@ def _stated(equation: Equation, inputs: Orders, result: Permutation | None) -> T
 
 
 def result_as_given(view: NodeView, result: Permutation) -> Permutation | Refusal:
-    """What reads the result in another order is told by the equation when the node is rewritten."""
+    """Another order of the result is written into the equation when the node is restated."""
     lead = view.rank(0)
     if lead is None or not result.is_identity:
         return Refusal("Einsum gives its result in the order of its equation")

@@ -28,8 +28,8 @@ CutsRule: TypeAlias = Callable[[NodeView, Known], Mapping[int, Cut]]
 DivisorsRule: TypeAlias = Callable[[NodeView, Known], frozenset[Symbol]]
 
 
-class Tells(Enum):
-    """What an operator says about the layout of operand 0 and of its results."""
+class KnownLayout(Enum):
+    """The layout of operand 0 and of the results, where the operator fixes it."""
 
     CHANNELS_FIRST = "channels first"
     """Batch, channels, spatial axes."""
@@ -39,9 +39,9 @@ class Tells(Enum):
 
 @dataclass(frozen=True, slots=True)
 class LayoutFacts:
-    """What an operator tells about the layouts of the tensors it touches."""
+    """What is known from an operator about the layouts of the tensors it touches."""
 
-    tells: Tells | None = None
+    known: KnownLayout | None = None
     weight: tuple[int, str] | None = None
     """The operand that is the weight of a convolution, and what its first two axes are."""
     prefers_channels_first: bool = False
@@ -51,12 +51,12 @@ class LayoutFacts:
 
 
 CARRIES = LayoutFacts(carries=True)
-CHANNELS_FIRST = LayoutFacts(Tells.CHANNELS_FIRST)
+CHANNELS_FIRST = LayoutFacts(KnownLayout.CHANNELS_FIRST)
 
 
 @dataclass(frozen=True, slots=True)
 class LengthFacts:
-    """What an operator says about the lengths of its results."""
+    """What is known from an operator about the lengths of its results."""
 
     entries: EntriesRule | None = None
     """What its first result holds, where that is a small vector of integers."""
@@ -72,7 +72,7 @@ class LengthFacts:
     """The lengths that it divides by, so that none of them is 0 in a run that ends."""
     keeps_shape: bool = False
     """Whether its results have the shape of operand 0; asked where onnx's inference is silent."""
-    is_told_by_constants: bool = False
+    is_shaped_by_constants: bool = False
     """Whether the shape is known as soon as all operands but the first are constant."""
 
 

@@ -175,7 +175,7 @@ FACTS: tuple[OpFacts, ...] = (
         ("OneHot",),
         OpRule(one_hot, pull_one_hot),
         kernel=KernelFacts(Kind.COMPLEX, shaping=(1,)),
-        lengths=LengthFacts(is_told_by_constants=True),
+        lengths=LengthFacts(is_shaped_by_constants=True),
     ),
     OpFacts(("NonZero",), barrier("NonZero lists what it finds in element order"), kernel=OPAQUE),
 )

@@ -47,7 +47,7 @@ Readings: TypeAlias = tuple[FactorReading, FactorReading]
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How an operator is told to read its factors."""
+    """How an operator states the way it reads its factors."""
 
     write: Callable[[NodeView, FactorReading, FactorReading], Changes | None]
     """The node that reads its first and second factor so, if there is one."""

@@ -56,7 +56,7 @@ class Measure:
 
     Bytes are read plus written, at the place where a Transpose stands, eight times in the body of
     a loop. An Einsum counts with the copies that a product of matrices in its place would need, a
-    Softmax along another axis than the last with a copy before it and one behind. A length that
+    Softmax along another axis than the last with a copy before it and one after. A length that
     only the run will tell counts as 32 unless the caller names it.
     """
 
@@ -126,15 +126,15 @@ def bytes_inside(view: NodeView, dims: Mapping[str, int]) -> int:
 def bytes_in_softmax(
     view: NodeView, axis: int, shape: Shape | None, dims: Mapping[str, int]
 ) -> int:
-    """What is read and written to have rows of a Softmax behind each other, and back again.
+    """What is read and written to have rows of a Softmax one after another, and back again.
 
-    Before opset 13 a row is all axes from one on, which lie behind each other.
+    Before opset 13 a row is all axes from one on, which lie one after another.
     """
     dtype = view.dtype(0)
     if shape is None or dtype is None or view.version < 13:
         return 0
-    behind = shape[axis % len(shape) + 1 :] if shape else ()
-    return 0 if all(length == 1 for length in behind) else 2 * 2 * _size(shape, dtype, dims)
+    inner = shape[axis % len(shape) + 1 :] if shape else ()
+    return 0 if all(length == 1 for length in inner) else 2 * 2 * _size(shape, dtype, dims)
 
 
 def bytes_in_einsum(

@@ -194,7 +194,7 @@ def _block_move(op_type: str) -> OpFacts:
 
 
 MOVES = NumberFacts(Evaluation.MOVES)
-TOLD = LengthFacts(is_told_by_constants=True)
+SHAPED = LengthFacts(is_shaped_by_constants=True)
 INTERPOLATING = LayoutFacts(prefers_channels_first=True, carries=True)
 
 FACTS: tuple[OpFacts, ...] = (
@@ -204,7 +204,7 @@ FACTS: tuple[OpFacts, ...] = (
         kernel=KernelFacts(Kind.INJECTIVE, shaping=(1, 2, 3, 4)),
         layout=CARRIES,
         axes=axis_maps.sliced,
-        lengths=LengthFacts(entries.sliced, cuts=cuts.sliced, is_told_by_constants=True),
+        lengths=LengthFacts(entries.sliced, cuts=cuts.sliced, is_shaped_by_constants=True),
         numbers=MOVES,
         storage=Storage.PART,
     ),
@@ -214,7 +214,7 @@ FACTS: tuple[OpFacts, ...] = (
         kernel=KernelFacts(Kind.INJECTIVE, (1, 2, 3), (1, 3)),
         layout=CARRIES,
         axes=axis_maps.padded,
-        lengths=TOLD,
+        lengths=SHAPED,
         storage=Storage.PASSED,
     ),
     OpFacts(
@@ -223,7 +223,7 @@ FACTS: tuple[OpFacts, ...] = (
         kernel=KernelFacts(Kind.BROADCAST, shaping=(1,), role=Role.GATHER),
         layout=CARRIES,
         axes=axis_maps.repeated,
-        lengths=TOLD,
+        lengths=SHAPED,
         numbers=MOVES,
     ),
     OpFacts(
@@ -238,7 +238,7 @@ FACTS: tuple[OpFacts, ...] = (
         OpRule(resize),
         kernel=KernelFacts(Kind.INJECTIVE, shaping=(1, 2, 3)),
         layout=INTERPOLATING,
-        lengths=TOLD,
+        lengths=SHAPED,
         storage=Storage.PASSED,
     ),
     OpFacts(

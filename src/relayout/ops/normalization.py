@@ -8,7 +8,7 @@ from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Changes, Refusal, Transport
 from relayout.ops import axis_maps, rows
 from relayout.ops import normalization_steps as by_steps
-from relayout.ops.facts import CARRIES, LayoutFacts, OpFacts, Storage, Tells
+from relayout.ops.facts import CARRIES, KnownLayout, LayoutFacts, OpFacts, Storage
 from relayout.ops.kernels import COMPLEX, OPAQUE, KernelFacts, rowwise
 from relayout.ops.kind import Kind
 from relayout.ops.rule import OpRule, lead_only
@@ -87,7 +87,7 @@ def _batch_kind(view: NodeView) -> Kind:
     return Kind.OPAQUE if view.integer("training_mode", 0) else Kind.BROADCAST
 
 
-CHANNELS_FIRST = LayoutFacts(Tells.CHANNELS_FIRST, carries=True)
+CHANNELS_FIRST = LayoutFacts(KnownLayout.CHANNELS_FIRST, carries=True)
 """It carries the layout of tensors that have no spatial axes."""
 
 FACTS: tuple[OpFacts, ...] = (

@@ -1,4 +1,4 @@
-"""Operators that gather a window, or all, of the spatial axes behind batch and channels."""
+"""Operators that gather a window, or all, of the spatial axes after batch and channels."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OPERAND_AXES_SINCE = 18
 def pool(view: NodeView, order: Permutation) -> Transport | Refusal:
     """A pool treats batch and channels alike, so these two may change places."""
     if not order.keeps((0, 1)):
-        return Refusal(f"{view.op_type} pools every axis behind the first two")
+        return Refusal(f"{view.op_type} pools every axis after the first two")
     if view.uses_result(1):
         return Refusal(f"{view.op_type} gives places counted through the whole tensor")
     changes = spatial_changes(view, order)
@@ -34,7 +34,7 @@ def pool(view: NodeView, order: Permutation) -> Transport | Refusal:
 
 
 def global_pool(view: NodeView, order: Permutation) -> Transport | Refusal:
-    """The pool itself where the spatial axes stay behind, else a reduction of where they are."""
+    """The pool itself where the spatial axes stay last, else a reduction of where they are."""
     if order.keeps((0, 1)):
         return lead_only(view, order)
     reduction = _reduction(view)

@@ -11,7 +11,7 @@ from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Changes, Refusal, Transport
 from relayout.ops import axis_maps
 from relayout.ops.broadcasting import aligned
-from relayout.ops.facts import LayoutFacts, NumberFacts, OpFacts, Tells
+from relayout.ops.facts import KnownLayout, LayoutFacts, NumberFacts, OpFacts
 from relayout.ops.kernels import COMPLEX, INJECTIVE, OPAQUE, KernelFacts, Role, WeightRule
 from relayout.ops.kind import Kind
 from relayout.ops.matmul import (
@@ -179,7 +179,7 @@ def _multiplying(results: WeightRule | None = None) -> KernelFacts:
     )
 
 
-MATRICES = LayoutFacts(Tells.PLAIN)
+MATRICES = LayoutFacts(KnownLayout.PLAIN)
 PRODUCT = NumberFacts(sums_products=True, joins_quantisers=True)
 ATTENTION = barrier("attention fixes the meaning of each of its axes")
 OF_ONE_RUNTIME = barrier("a product with transposes of its own, known to one runtime only")

@@ -66,7 +66,7 @@ def pull_reduced(axes_of: AxesOf) -> PullRule:
 def restored(result: Permutation, axes: Collection[int]) -> Permutation:
     """An order that becomes `result` when source `axes` vanish.
 
-    Each of them is stored right behind the axis that precedes it in the source.
+    Each of them is stored right after the axis that precedes it in the source.
     """
     rank = result.rank + len(axes)
     kept = [axis for axis in range(rank) if axis not in axes]

@@ -86,7 +86,7 @@ def ask_separate(
 ) -> Transport | Refusal:
     """The answer of a rule to an order for every operand and for the result."""
     if rule.separate is None or view.unknown_attribute is not None:
-        return Refusal(f"{view.op_type} cannot be told how each of its operands is stored")
+        return Refusal(f"{view.op_type} has no form with every operand in an order of its own")
     asked = [(index, order) for index, order in enumerate(inputs) if order is not None]
     refusals = [_unfit(view, index, order) for index, order in asked]
     refusal = next(filter(None, refusals), None)

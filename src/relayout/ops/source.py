@@ -61,14 +61,14 @@ FACTS: tuple[OpFacts, ...] = (
         ("ConstantOfShape",),
         MADE,
         kernel=KernelFacts(Kind.ELEMENTWISE, shaping=(0,)),
-        lengths=LengthFacts(shape=entries.filled, is_told_by_constants=True),
+        lengths=LengthFacts(shape=entries.filled, is_shaped_by_constants=True),
         numbers=INTEGERS,
     ),
     OpFacts(
         ("Range",),
         MADE,
         kernel=OPAQUE,
-        lengths=LengthFacts(shape=entries.counted_up, is_told_by_constants=True),
+        lengths=LengthFacts(shape=entries.counted_up, is_shaped_by_constants=True),
         numbers=INTEGERS,
     ),
     OpFacts(

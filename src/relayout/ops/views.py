@@ -262,7 +262,7 @@ def _reshaping_kernel(kind: Kind, shaping: tuple[int, ...] = ()) -> KernelFacts:
 
 MOVES = NumberFacts(Evaluation.MOVES)
 INTEGERS = NumberFacts(Evaluation.INTEGERS)
-SAME_ENTRIES = LengthFacts(entries.same, is_told_by_constants=True)
+SAME_ENTRIES = LengthFacts(entries.same, is_shaped_by_constants=True)
 
 FACTS: tuple[OpFacts, ...] = (
     OpFacts(
@@ -308,7 +308,7 @@ FACTS: tuple[OpFacts, ...] = (
             entries.same,
             entries.reshaped,
             divisors=entries.divisors,
-            is_told_by_constants=True,
+            is_shaped_by_constants=True,
         ),
         numbers=MOVES,
     ),

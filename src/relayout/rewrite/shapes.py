@@ -44,6 +44,6 @@ class LearnShape:
 
     def _is_told(self, node: ir.Node) -> bool:
         """Whether constants say what the result is like, or something new is known of it."""
-        if facts_of(node).lengths.is_told_by_constants:
+        if facts_of(node).lengths.is_shaped_by_constants:
             return all(constant_of(value) is not None for value in node.inputs[1:] if value)
         return not self.learned.isdisjoint(node.inputs)

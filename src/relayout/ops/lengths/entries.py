@@ -1,4 +1,4 @@
-"""What small integer tensors hold, as products of numbers and of lengths that the run tells."""
+"""What small integer tensors hold, as products of numbers and of lengths known only at run time."""
 
 from __future__ import annotations
 
@@ -193,14 +193,14 @@ def divisors(view: NodeView, known: Known) -> frozenset[Symbol]:
 
 
 def _rest(source: list[Size | None], asked: list[Size | None], axis: int) -> Size | None:
-    whole, told = UNIT, UNIT
+    whole, rest = UNIT, UNIT
     for size in source:
         if size is None:
             return None
         whole *= size
     for size in (*asked[:axis], *asked[axis + 1 :]):
-        told *= size or UNIT
-    return whole.over(told)
+        rest *= size or UNIT
+    return whole.over(rest)
 
 
 def filled(view: NodeView, known: Known) -> tuple[Size | None, ...] | None:

@@ -72,14 +72,14 @@ class _Sweep:
 
     def _found(self, view: NodeView) -> list[tuple[ir.Value, Shape]]:
         node, lengths = view.node, facts_of(view.node).lengths
-        told = None if lengths.shape is None else lengths.shape(view, self.known)
-        if told is not None:
-            return [(node.outputs[0], _possible([_length(size) for size in told]))]
+        shape = None if lengths.shape is None else lengths.shape(view, self.known)
+        if shape is not None:
+            return [(node.outputs[0], _possible([_length(size) for size in shape]))]
         if is_op(node, "If"):
             return _branch_shapes(node)
         cuts = {} if lengths.cuts is None else lengths.cuts(view, self.known)
-        if (shape := _sliced(view, cuts)) is not None:
-            return [(node.outputs[0], shape)]
+        if (left := _sliced(view, cuts)) is not None:
+            return [(node.outputs[0], left)]
         if (sides := self._broadcast_sides(view, lengths.expands_to)) is not None:
             return [(node.outputs[0], self._broadcast(sides))]
         return [] if any(subgraphs_of(node)) else self._inferred(view)
@@ -132,11 +132,11 @@ class _Sweep:
         inferred = inferred_types(node, view.version, data)
         found = []
         for value in node.outputs:
-            told = inferred.get(str(value.name), onnx.TypeProto()).tensor_type
-            if value.type is None and told.elem_type:
-                value.type = ir.TensorType(ir.DataType(told.elem_type))
-            if told.HasField("shape"):
-                found.append((value, _lengths(told.shape)))
+            found_type = inferred.get(str(value.name), onnx.TypeProto()).tensor_type
+            if value.type is None and found_type.elem_type:
+                value.type = ir.TensorType(ir.DataType(found_type.elem_type))
+            if found_type.HasField("shape"):
+                found.append((value, _lengths(found_type.shape)))
         return found
 
     def _array(self, value: ir.Value) -> Array | None:
@@ -151,7 +151,7 @@ class _Sweep:
 
 
 def _sliced(view: NodeView, cuts: Mapping[int, Cut]) -> Shape | None:
-    """The lengths behind cuts whose ends the run computes; None where they are numbers."""
+    """The lengths after cuts whose ends the run computes; None where they are numbers."""
     shape = view.shape(0)
     if shape is None or not any(cut.length.symbols for cut in cuts.values()):
         return None

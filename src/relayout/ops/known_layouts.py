@@ -12,7 +12,7 @@ import onnx_ir as ir
 
 from relayout.graph.read import NodeView, rank_of, shape_of
 from relayout.layout.layout import Colour, Layout, channels_first, plain_class
-from relayout.ops.facts import Tells
+from relayout.ops.facts import KnownLayout
 from relayout.ops.registry import facts_of
 
 SPATIAL_RANKS = (3, 4, 5)
@@ -21,19 +21,19 @@ SPATIAL_RANKS = (3, 4, 5)
 def known_colours(view: NodeView) -> list[tuple[ir.Value, Colour]]:
     """What an operator says about the tensors it touches, results included."""
     layout = facts_of(view.node).layout
-    if layout.tells is Tells.PLAIN:
-        return told(view, {})
+    if layout.known is KnownLayout.PLAIN:
+        return coloured(view, {})
     rank = view.rank(0)
-    if layout.tells is None or rank not in SPATIAL_RANKS:
+    if layout.known is None or rank not in SPATIAL_RANKS:
         return []
     layouts = {0: channels_first(rank)}
     if layout.weight is not None:
         operand, axes = layout.weight
         layouts[operand] = Layout(axes + layouts[0].axes[2:])
-    return told(view, layouts)
+    return coloured(view, layouts)
 
 
-def told(view: NodeView, layouts: Mapping[int, Layout]) -> list[tuple[ir.Value, Colour]]:
+def coloured(view: NodeView, layouts: Mapping[int, Layout]) -> list[tuple[ir.Value, Colour]]:
     """The colours of an operator's operands, with these layouts, and of results like operand 0."""
     operands = [(v, layouts.get(i)) for i, v in enumerate(view.node.inputs) if v is not None]
     results = [(value, layouts.get(0)) for value in view.node.outputs]
