@@ -128,6 +128,20 @@ def test_it_shares_a_kernel_as_the_known_one_does() -> None:
     assert fuses_as(view).kind is Kind.ELEMENTWISE
 
 
+@pytest.mark.parametrize(("like", "kernels"), [("", 3), ("Relu", 1)])
+def test_it_is_fused_with_its_neighbours(like: str, kernels: int) -> None:
+    if like:
+        relayout.register_operator(MINE, "MyGelu", like=like)
+    nodes = [
+        helper.make_node("Exp", ["x"], ["a"]),
+        helper.make_node("MyGelu", ["a"], ["b"], domain=MINE),
+        helper.make_node("Neg", ["b"], ["y"]),
+    ]
+    model = _model(nodes, _floats("x", *SHAPE), _floats("y", *SHAPE))
+    model.graph.value_info.append(_floats("b", *SHAPE))
+    assert len(relayout.fuse(model, verify=False).made.source.graph.node) == kernels
+
+
 @pytest.mark.parametrize(("like", "layout"), [("", "NTensor"), ("Relu", "NCHW")])
 def test_it_carries_layouts_as_the_known_one_does(like: str, layout: str) -> None:
     if like:
@@ -214,6 +228,9 @@ SEVERAL = [elementwise("Two", domain="com.mine"), OpFacts(("Three",), domain="co
 
 def given():
     return SEVERAL
+
+def failing():
+    raise ValueError("not today")
 """
 ASKED = """
 import onnx_ir as ir, sys
@@ -254,7 +271,11 @@ def test_entry_points_are_loaded_when_an_unknown_operator_is_met(
 
 @pytest.mark.parametrize(
     ("place", "reason"),
-    [("my_plugin:ABSENT", "cannot be loaded"), ("my_plugin:NAME", "gives no OpFacts")],
+    [
+        ("my_plugin:ABSENT", "cannot be loaded"),
+        ("my_plugin:NAME", "gives no OpFacts"),
+        ("my_plugin:failing", "cannot give its operators: ValueError: not today"),
+    ],
 )
 def test_an_entry_point_that_gives_no_facts_is_refused(
     place: str, reason: str, tmp_path: Path

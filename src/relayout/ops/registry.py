@@ -207,10 +207,14 @@ _LOADED: set[str] = set()
 
 
 def _declared(point: EntryPoint) -> list[OpFacts]:
-    """The facts that an entry point names."""
-    value = loaded(point)
-    given = value() if callable(value) else value
+    """The facts that an entry point names, or that the function gives which it names."""
+    value, plugin = loaded(point), f"the plugin {point.group} {quoted(point.name)}"
+    try:
+        given = value() if callable(value) else value
+    except Exception as error:
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        raise RelayoutError(f"{plugin} cannot give its operators: {reason}") from error
     found = list(given) if isinstance(given, Iterable) else [given]
     if not all(isinstance(facts, OpFacts) for facts in found):
-        raise RelayoutError(f"the plugin {point.group} {quoted(point.name)} gives no OpFacts")
+        raise RelayoutError(f"{plugin} gives no OpFacts")
     return found
