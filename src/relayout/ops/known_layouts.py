@@ -1,4 +1,4 @@
-"""What operators tell about the layouts of the tensors they touch.
+"""What is known from operators about the layouts of the tensors they touch.
 
 Convolutions, pools and the like fix what each axis is, matrix products that theirs are no features;
 operators that treat all axes alike carry a layout along; all others start something new.

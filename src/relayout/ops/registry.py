@@ -160,7 +160,8 @@ def register_operator(
     """Declare an operator: by facts, or as one that treats the axes of its operands like another.
 
     `like` names an operator of the standard domain, or a domain and an operator. Its operands and
-    attributes mean the same as those of the newest version; it may compute other numbers.
+    attributes mean the same as those of the newest version. It may compute other numbers, so it is
+    neither evaluated nor stated by other operators. What is known already is refused.
     """
     if isinstance(facts, OpFacts):
         _add([facts])

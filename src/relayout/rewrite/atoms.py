@@ -7,7 +7,7 @@ Reshape do not mind more axes, the Reshape can stand behind them, and the order 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import onnx_ir as ir
@@ -40,7 +40,10 @@ class SinkMerge:
     """
 
     name: str = "let a merge of axes sink"
-    op_types: tuple[str, ...] = field(default_factory=_with_axes)
+
+    @property
+    def op_types(self) -> tuple[str, ...]:
+        return _with_axes()
 
     def apply(self, node: ir.Node, editor: Editor) -> Iterable[ir.Node] | None:
         found = _map_of(node, editor)
@@ -66,7 +69,10 @@ class RaiseSplit:
     """
 
     name: str = "let a split of axes rise"
-    op_types: tuple[str, ...] = field(default_factory=_with_axes)
+
+    @property
+    def op_types(self) -> tuple[str, ...]:
+        return _with_axes()
 
     def apply(self, node: ir.Node, editor: Editor) -> Iterable[ir.Node] | None:
         found = _map_of(node, editor)
