@@ -15,46 +15,49 @@ import onnx_ir as ir
 from relayout.graph.read import NodeView
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Refusal
-from relayout.ops.registry import FAMILIES, RULES
+from relayout.ops.registry import FACTS, FAMILIES
+from relayout.ops.rule import NOTHING_KNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from relayout.ops.rule import OpRule
+    from relayout.ops.facts import OpFacts
 
 WIDTH = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """One module of rules, as it is counted."""
+    """One module of facts, as it is counted."""
 
     name: str
-    rules: tuple[OpRule, ...]
+    facts: tuple[OpFacts, ...]
 
     @property
     def moved(self) -> list[str]:
         """The operators that run in other orders."""
-        return sorted(name for rule in self.rules if not rule.barrier for name in _names(rule))
+        moved = (facts for facts in self.facts if not facts.rule.barrier)
+        return sorted(name for facts in moved for name in _names(facts))
 
     @property
     def barriers(self) -> dict[str, list[str]]:
         """The operators that run only as they stand, by reason."""
         found: dict[str, list[str]] = {}
-        for rule in self.rules:
-            if rule.barrier:
-                found.setdefault(_reason(rule), []).extend(_names(rule))
+        for facts in self.facts:
+            if facts.rule.barrier and facts.rule is not NOTHING_KNOWN:
+                found.setdefault(_reason(facts), []).extend(_names(facts))
         return found
 
 
 def families() -> list[Family]:
-    return [Family(module.__name__.rpartition(".")[2], module.RULES) for module in FAMILIES]
+    return [Family(module.__name__.rpartition(".")[2], module.FACTS) for module in FAMILIES]
 
 
 def unknown() -> list[str]:
     """The operators of onnx that nobody has decided about."""
     defined = {(schema.domain, schema.name) for schema in onnx.defs.get_all_schemas_with_history()}
-    return [_name(domain, op_type) for domain, op_type in sorted(defined - RULES.keys())]
+    known = {key for key, facts in FACTS.items() if facts.rule is not NOTHING_KNOWN}
+    return [_name(domain, op_type) for domain, op_type in sorted(defined - known)]
 
 
 def table() -> Iterator[str]:
@@ -82,16 +85,16 @@ def _wrapped(title: str, names: list[str]) -> str:
     return fill(f"{title}: {' '.join(names)}", WIDTH, subsequent_indent="    ")
 
 
-def _reason(rule: OpRule) -> str:
-    view = NodeView(ir.Node(rule.domain, rule.op_types[0], []), 0)
-    answer = rule.transport(view, Permutation.of(1, 0))
+def _reason(facts: OpFacts) -> str:
+    view = NodeView(ir.Node(facts.domain, facts.op_types[0], []), 0)
+    answer = facts.rule.transport(view, Permutation.of(1, 0))
     if not isinstance(answer, Refusal):
-        raise TypeError(f"{rule.op_types[0]} is called a barrier but gives an answer")
+        raise TypeError(f"{facts.op_types[0]} is called a barrier but gives an answer")
     return answer.reason
 
 
-def _names(rule: OpRule) -> list[str]:
-    return [_name(rule.domain, op_type) for op_type in rule.op_types]
+def _names(facts: OpFacts) -> list[str]:
+    return [_name(facts.domain, op_type) for op_type in facts.op_types]
 
 
 def _name(domain: str, op_type: str) -> str:

@@ -15,6 +15,7 @@ __all__ = [
     "BadModelError",
     "FuseResult",
     "NumericOptions",
+    "OpFacts",
     "RelayoutError",
     "Result",
     "check_certificate",
@@ -25,6 +26,7 @@ __all__ = [
     "infer_layouts",
     "inspect",
     "optimize",
+    "register_operator",
 ]
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
         BadModelError,
         FuseResult,
         NumericOptions,
+        OpFacts,
         RelayoutError,
         Result,
         check_certificate,
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
         infer_layouts,
         inspect,
         optimize,
+        register_operator,
     )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from relayout.errors import BadModelError, RelayoutError
+from relayout.ops.facts import OpFacts
+from relayout.ops.registry import register_operator
 from relayout.optimizer.certificates import check_certificate
 from relayout.optimizer.compare import compare_strategies
 from relayout.optimizer.fuse import FuseResult, fuse
@@ -20,6 +22,7 @@ __all__ = [
     "BadModelError",
     "FuseResult",
     "NumericOptions",
+    "OpFacts",
     "RelayoutError",
     "Result",
     "check_certificate",
@@ -30,6 +33,7 @@ __all__ = [
     "infer_layouts",
     "inspect",
     "optimize",
+    "register_operator",
 ]
 
 

@@ -14,7 +14,7 @@ from relayout.graph.region import regions_of
 from relayout.layout.blocks import Size
 from relayout.layout.splitting import AxisMap, Groups, split_sizes
 from relayout.layout.transport import Refusal, Transport
-from relayout.ops.axis_maps import MAPS, axis_map
+from relayout.ops.registry import axis_map, full_name, names_of
 from tests.ops import law
 from tests.samples import ALL
 from tests.samples.sample import Array, Sample
@@ -129,7 +129,8 @@ def _hold(sample: Sample, found: AxisMap, groups: Groups) -> None:
         )
 
 
-MAPPED = [sample for sample in ALL if not sample.domain and sample.op_type in MAPS]
+MAPPED_OPERATORS = set(names_of(lambda facts: facts.axes is not None))
+MAPPED = [s for s in ALL if full_name(s.domain, s.op_type) in MAPPED_OPERATORS]
 
 
 @pytest.mark.parametrize("sample", MAPPED, ids=lambda sample: sample.id)
@@ -151,4 +152,4 @@ def test_every_operator_with_a_map_is_split_in_some_sample() -> None:
         if not isinstance(found, Refusal):
             longer = _lengthened(sample, found)
             split |= {sample.op_type for _ in _splittings(longer, found)}
-    assert split >= set(MAPS) - {"RegexFullMatch", "StringConcat"}
+    assert split >= MAPPED_OPERATORS - {"RegexFullMatch", "StringConcat"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
 
 import onnx.defs
 import onnx_ir as ir
@@ -12,13 +11,12 @@ import pytest
 from relayout.graph.read import NodeView, schema_of
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Refusal
-from relayout.ops.registry import FAMILIES, RULES, rule_of
+from relayout.ops.registry import FACTS, FAMILIES, rule_of
+from relayout.ops.rule import NOTHING_KNOWN
 from tests.samples import ALL
 from tests.samples.sample import versions
 
-if TYPE_CHECKING:
-    from relayout.ops.rule import OpRule
-
+RULES = {key: facts.rule for key, facts in FACTS.items() if facts.rule is not NOTHING_KNOWN}
 OLDEST = 7
 """The first opset of the standard domain that is read."""
 
@@ -81,17 +79,16 @@ def test_a_barrier_says_why(operator: tuple[str, str]) -> None:
         assert "nothing is known" not in answer.reason
 
 
-@pytest.mark.parametrize("operator", sorted(RULES), ids=_names)
-def test_a_rule_names_an_operator_that_exists(operator: tuple[str, str]) -> None:
+@pytest.mark.parametrize("operator", sorted(FACTS), ids=_names)
+def test_facts_name_an_operator_that_exists(operator: tuple[str, str]) -> None:
     domain, _ = operator
     assert operator in OPERATORS or domain not in DOMAINS
 
 
-def test_no_operator_has_two_rules() -> None:
+def test_no_operator_is_declared_twice() -> None:
     claims: Counter[tuple[str, str]] = Counter()
     for family in FAMILIES:
-        rules: tuple[OpRule, ...] = family.RULES
-        claims.update((rule.domain, op_type) for rule in rules for op_type in rule.op_types)
+        claims.update((facts.domain, name) for facts in family.FACTS for name in facts.op_types)
     assert not [key for key, count in claims.items() if count > 1]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from relayout.ops.quantization import ACTIVATIONS
+from relayout.ops.registry import names_of
 from tests.rewrite.rewriting import assert_kept, assert_rewrites
 
 WINDOWS = "float[2,3,1,1] w = {1,0,-1,0,1,0}, float s = {0.5}, uint8 z = {1}"
@@ -43,6 +43,9 @@ def test_numbers_that_others_read_too() -> None:
             e = Exp(a)
         }}""",
     )
+
+
+ACTIVATIONS = names_of(lambda facts: facts.numbers.activates)
 
 
 @pytest.mark.parametrize("activation", [None, *ACTIVATIONS])

@@ -51,7 +51,7 @@ def _data_of(op_type: str) -> Callable[..., Array]:
 
 
 def _unary() -> Iterator[Sample]:
-    for op_type in UNARY:
+    for op_type in sorted(name for facts in UNARY for name in facts.op_types):
         if op_type in _OF_OTHER_TYPES:
             continue
         for version in versions(op_type):

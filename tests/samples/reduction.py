@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from relayout.ops.reduction import REDUCE
+from relayout.ops.reduction import REDUCTIONS
 from tests.samples.sample import Array, Sample, counting, ints, small, unit, versions
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def _of_operand_form(op_type: str, version: int) -> Iterator[Sample]:
 
 
 def _reductions() -> Iterator[Sample]:
-    for op_type in REDUCE:
+    for op_type in sorted(name for facts in REDUCTIONS for name in facts.op_types):
         for version in versions(op_type):
             yield from _of_version(op_type, version)
             if _axes_are_operand(op_type, version):

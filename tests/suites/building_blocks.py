@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from relayout.graph.read import schema_of
-from relayout.ops.registry import RULES
+from relayout.ops.registry import FACTS
 from tests.samples import (
     ALL,
     axis,
@@ -89,7 +89,9 @@ def samples_at(setting: Setting) -> dict[str, list[Sample]]:
 def rules() -> frozenset[str]:
     """The operators of the standard domain that run in other orders."""
     return frozenset(
-        op_type for (domain, op_type), rule in RULES.items() if not domain and not rule.barrier
+        op_type
+        for (domain, op_type), facts in FACTS.items()
+        if not domain and not facts.rule.barrier
     )
 
 

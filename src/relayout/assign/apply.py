@@ -17,8 +17,10 @@ from relayout.graph.read import NodeView
 from relayout.graph.region import subgraphs_of
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Changes, Transport
-from relayout.ops.control import Border, Side, body_borders, has_ties, scan_axes
-from relayout.ops.quantization import breaks_unit
+from relayout.ops.bodies import has_ties
+from relayout.ops.control import Border, Side, body_borders, scan_axes
+from relayout.ops.quantised_units import breaks_unit
+from relayout.ops.registry import computes_only
 
 RESTATE = "restate node"
 STATE_AS_EINSUM = "state product as Einsum"
@@ -31,7 +33,8 @@ class Writer:
     def __init__(self, formulation: Formulation, choice: Sequence[int], names: Names) -> None:
         self.formulation, self.choice = formulation, choice
         self.part = formulation.part
-        self.editors = {graph: Editor(region, names) for graph, region in self.part.regions.items()}
+        regions = self.part.regions.items()
+        self.editors = {graph: Editor(region, names, computes_only) for graph, region in regions}
         self.copies = Copies(formulation, choice, self.editors)
         self.nodes: dict[ir.Node, tuple[NodeDraft, Transport]] = {}
         self.ties: dict[ir.Node, list[tuple[TieDraft, Transport]]] = {}

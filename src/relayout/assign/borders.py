@@ -10,7 +10,8 @@ from relayout.assign.drafts import DemandDraft, Draft, TieDraft
 from relayout.assign.frames import Frame
 from relayout.graph.read import NodeView, constant_of
 from relayout.graph.region import subgraphs_of
-from relayout.ops.control import Border, Side, Tie, body_borders, borders, ties_of
+from relayout.ops.bodies import ties_of
+from relayout.ops.control import Border, Side, Tie, body_borders, borders
 
 
 def border_drafts(view: NodeView, frame_of: Callable[[ir.Value], Frame]) -> Iterator[Draft]:

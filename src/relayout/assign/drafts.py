@@ -11,11 +11,13 @@ import onnx_ir as ir
 
 from relayout.assign.frames import Frame
 from relayout.assign.variants import NodeVariants
-from relayout.graph.read import Shape, is_op, shape_of
+from relayout.graph.read import Shape, shape_of
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Transport
 from relayout.ops.control import Border, Tie
-from relayout.ops.measure import SOFTMAXES, bytes_in_einsum, bytes_in_softmax, bytes_of
+from relayout.ops.facts import InnerCopies
+from relayout.ops.measure import bytes_in_einsum, bytes_in_softmax, bytes_of
+from relayout.ops.registry import facts_named
 from relayout.ops.rule import Orders, unchanged
 
 VariantPlaces: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
@@ -121,12 +123,14 @@ class NodeDraft(Draft):
     def _bytes_inside(self, transport: Transport, dims: Mapping[str, int]) -> int:
         """What a kernel of the restated node copies, as far as it is known to copy anything."""
         changes, node, view = transport.changes, self.node, self.ways.view
-        if is_op(node, *SOFTMAXES):
+        domain = node.domain if changes.domain is None else changes.domain
+        copies = facts_named(domain, changes.op_type or node.op_type).copies
+        if copies is InnerCopies.SOFTMAX:
             moved = changes.attributes.get("axis")
             axis = moved if isinstance(moved, int) else view.integer("axis", -1)
             shape = _reordered(shape_of(node.inputs[0]), transport.inputs[0])
             return bytes_in_softmax(view, axis, shape, dims)
-        if (changes.op_type or node.op_type) != "Einsum":
+        if copies is None:
             return 0
         equation = changes.attributes.get("equation", self.ways.view.string("equation", ""))
         values = [*zip(node.inputs, transport.inputs, strict=True)]

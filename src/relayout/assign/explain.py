@@ -20,7 +20,7 @@ from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Changes, Refusal, Transport
 from relayout.ops.einsum import equation_of_product
 from relayout.ops.measure import moving_transposes
-from relayout.ops.quantization import breaks_unit
+from relayout.ops.quantised_units import breaks_unit
 from relayout.ops.rule import ask, ask_joint
 from relayout.report.explanation import (
     AVOIDABLE,

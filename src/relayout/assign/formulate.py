@@ -20,9 +20,10 @@ from relayout.graph.read import constant_of, is_op
 from relayout.infer.colours import infer_colours
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Transport
-from relayout.ops.control import has_ties
+from relayout.ops.bodies import has_ties
 from relayout.ops.measure import Objective, objective_of
-from relayout.ops.quantization import QUANTISERS, SUMS_OF_PRODUCTS, breaks_unit
+from relayout.ops.quantised_units import breaks_unit
+from relayout.ops.registry import facts_of
 from relayout.targets.target import ONNX, Target, target_of
 
 VARIANTS_PER_NODE = 128
@@ -160,7 +161,7 @@ class _Drafting:
         self.dissolved: list[ir.Node] = []
         self.touching: dict[ir.Value, list[tuple[Draft, int, Frame]]] = {}
         self.waiting: deque[tuple[Tensor, Permutation]] = deque()
-        self.is_quantised = any(node.op_type in QUANTISERS for node in part.nodes())
+        self.is_quantised = any(facts_of(node).numbers.quantises for node in part.nodes())
         self.outputs = [self._frame(value) for value in part.root.graph.outputs]
         for node in part.nodes():
             if constant_of(node.outputs[0] if node.outputs else None) is None:
@@ -247,7 +248,7 @@ class _Drafting:
             return True
         if breaks_unit(draft.node, changes) and not terms.leaves_bytes:
             return True
-        is_sum = terms.keeps_sums and draft.node.op_type in SUMS_OF_PRODUCTS
+        is_sum = terms.keeps_sums and facts_of(draft.node).numbers.sums_products
         return is_sum and transport != draft.given
 
     def _want(self, frame: Frame, order: Permutation | None) -> int | None:

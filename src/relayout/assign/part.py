@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import onnx_ir as ir
 
 from relayout.graph.region import Region, regions_of, subgraphs_of
-from relayout.ops.control import has_ties
+from relayout.ops.bodies import has_ties
 from relayout.ops.measure import runs_of
 
 

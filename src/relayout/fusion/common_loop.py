@@ -18,14 +18,15 @@ from relayout.fusion.siblings import are_siblings, joins_siblings
 from relayout.fusion.sketch import Count, Sketch, SketchOperator, count_of
 from relayout.fusion.words import Code, Why
 from relayout.graph.read import Shape
-from relayout.ops.iteration import Role, is_zero_padding
+from relayout.ops.iteration import is_zero_padding
+from relayout.ops.kernels import Role
+from relayout.ops.registry import facts_of
 
 ROW_BYTES = 64 * 1024
 """The longest row that a kernel keeps at hand while it works on it."""
 
 ANCHORS = frozenset({Role.PRODUCT, Role.WINDOW, Role.COMPLEX})
 ROWS = frozenset({Role.REDUCTION, Role.ROWWISE})
-MATRIX_PRODUCTS = frozenset({"FusedMatMul", "Gemm", "MatMul"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +274,8 @@ class CommonLoop:
 
     def _takes_rows(self, operator: SketchOperator, space: Space) -> bool:
         """Whether the anchor's kernel has whole rows of its result at hand."""
-        if space.shape is None or self._anchors[0].node.op_type not in MATRIX_PRODUCTS:
+        kernel = facts_of(self._anchors[0].node).kernel
+        if space.shape is None or kernel is None or not kernel.has_rows:
             return False
         last = (len(space.shape) - 1,)
         return len(self._anchors) == 1 and operator.iteration.axes == last
@@ -317,7 +319,9 @@ def _streams(operator: SketchOperator, anchor: SketchOperator, place: int) -> bo
         return operator.work == 1
     if operator.role in {Role.VIEW, Role.MOVE}:
         return True
-    return place == 0 and anchor.node.op_type == "Conv" and is_zero_padding(operator.view)
+    kernel = facts_of(anchor.node).kernel
+    pads = kernel is not None and kernel.pads
+    return place == 0 and pads and is_zero_padding(operator.view)
 
 
 def _is_same(first: Shape | Count | None, second: Shape | Count | None) -> bool:

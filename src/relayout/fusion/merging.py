@@ -15,7 +15,7 @@ from relayout.fusion.siblings import sibling_key
 from relayout.fusion.sketch import Sketch, SketchOperator, count_of
 from relayout.fusion.words import Code, Why
 from relayout.graph.read import constant_of
-from relayout.ops.iteration import Role
+from relayout.ops.kernels import Role
 
 MOST_READERS = 64
 """A value that more clusters read is written to memory for them."""

@@ -11,7 +11,7 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 
 from relayout.fusion.sketch import Count, Sketch, SketchOperator
-from relayout.ops.iteration import Role
+from relayout.ops.kernels import Role
 
 
 @dataclass(frozen=True, slots=True)

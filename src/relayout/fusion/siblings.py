@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import onnx_ir as ir
-
 from relayout.fusion.sketch import SketchOperator
 from relayout.graph.read import constant_of
+from relayout.ops.registry import facts_of
 
 WEIGHT = 1
 
@@ -44,7 +43,7 @@ def joins_siblings(operator: SketchOperator, anchors: Sequence[SketchOperator]) 
     if len(anchors) < 2 or operator.node.op_type != "Concat" or operator.shape is None:
         return False
     rank = len(operator.shape)
-    axis = 1 if anchors[0].node.op_type in {"Conv", "ConvTranspose"} else rank - 1
+    axis = rank - 1 if facts_of(anchors[0].node).layout.weight is None else 1
     if operator.view.integer("axis", 0) % rank != axis:
         return False
     shapes = {anchor.shape for anchor in anchors}
@@ -54,19 +53,6 @@ def joins_siblings(operator: SketchOperator, anchors: Sequence[SketchOperator]) 
 
 def _results_axis(operator: SketchOperator) -> int | None:
     """The axis of the weight along which results lie."""
-    node = operator.node
-    if node.domain not in {"", "ai.onnx"}:
-        return None
-    if node.op_type in {"Conv", "ConvTranspose"}:
-        is_whole = operator.view.integer("group", 1) == 1
-        return (0 if node.op_type == "Conv" else 1) if is_whole else None
-    if node.op_type == "MatMul":
-        return 1 if _is_matrix(node) else None
-    if node.op_type == "Gemm":
-        return 0 if operator.view.integer("transB", 0) else 1
-    return None
-
-
-def _is_matrix(node: ir.Node) -> bool:
-    tensor = constant_of(node.inputs[WEIGHT])
-    return tensor is not None and len(tensor.shape) == 2
+    kernel = facts_of(operator.node).kernel
+    rule = None if kernel is None else kernel.weight_results
+    return None if rule is None else rule(operator.view)

@@ -12,7 +12,8 @@ import onnx_ir as ir
 from relayout.fusion.translate import HELD_IN_KERNELS, Translation
 from relayout.graph.read import NodeView, Shape, constant_of
 from relayout.graph.region import captured_by, subgraphs_of
-from relayout.ops.iteration import Iteration, Role, is_view, iteration_of, work_per_element
+from relayout.ops.iteration import Iteration, is_view, iteration_of, work_per_element
+from relayout.ops.kernels import Role
 from relayout.ops.measure import bytes_of
 
 Count: TypeAlias = tuple[int, tuple[str, ...]]

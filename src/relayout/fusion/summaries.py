@@ -13,7 +13,7 @@ import onnx_ir as ir
 from relayout.fusion.clusters import Clusters
 from relayout.fusion.common_loop import ANCHORS
 from relayout.fusion.sketch import Count, SketchOperator, SketchResult
-from relayout.ops.iteration import Role
+from relayout.ops.kernels import Role
 
 
 @dataclass(frozen=True, slots=True)

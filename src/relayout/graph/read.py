@@ -118,6 +118,10 @@ class NodeView:
         return self.node.op_type
 
     @property
+    def domain(self) -> str:
+        return self.node.domain
+
+    @property
     def arity(self) -> int:
         return len(self.node.inputs)
 
@@ -230,7 +234,7 @@ class Parameter:
 
     def is_operand(self, view: NodeView) -> bool:
         """Whether the node's opset version makes it an operand."""
-        schema = schema_of(view.op_type, view.version, view.node.domain)
+        schema = schema_of(view.op_type, view.version, view.domain)
         return schema is not None and self.name not in schema.attributes
 
 

@@ -1,4 +1,4 @@
-"""The layout of every tensor of a model as given, told by its operators."""
+"""The layout of every tensor of a model as given, inferred from its operators."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from relayout.infer.nearest import Found, nearest_known
 from relayout.infer.transmission import Transmission, majority, transmit
 from relayout.layout.layout import NCHW, Colour, Layout, channels_first, channels_last
 from relayout.layout.permutation import Permutation
-from relayout.ops.telling import (
-    WEIGHTS,
+from relayout.ops.known_layouts import (
     carried,
+    coloured,
     known_colours,
     plain,
     preferred,
-    told,
 )
+from relayout.ops.registry import facts_named
 from relayout.targets.channels_last import KERNELS
 
 Pair = tuple[ir.Value, Colour]
@@ -36,8 +36,8 @@ class Look(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """A node with what it tells: colours by itself, or which values are coloured alike."""
+class ColouredNode:
+    """A node with what is known from it: colours by itself, or which values are coloured alike."""
 
     view: NodeView
     known: Sequence[Pair]
@@ -46,7 +46,7 @@ class Told:
     """The order of a Transpose."""
 
     @classmethod
-    def by(cls, view: NodeView) -> Told:
+    def by(cls, view: NodeView) -> ColouredNode:
         known = _kernel_colours(view) or known_colours(view)
         turn = perm_of(view.node) if is_op(view.node, "Transpose") else None
         return cls(view, known, carried(view) if not known else (), turn)
@@ -65,7 +65,7 @@ def infer_colours(
     views: Iterable[NodeView], look: Look = Look.BEFORE
 ) -> Transmission[ir.Value, Colour]:
     """Colour every value that nodes in topological order touch."""
-    operators = [Told.by(view) for view in views]
+    operators = [ColouredNode.by(view) for view in views]
     return transmit(operators, _sources(operators), _LookPalette(operators, look))
 
 
@@ -85,7 +85,7 @@ def _nested(graph: ir.Graph, opsets: Mapping[str, int]) -> Iterator[NodeView]:
         yield view_of(node, opsets)
 
 
-def _sources(operators: Sequence[Told]) -> list[ir.Value]:
+def _sources(operators: Sequence[ColouredNode]) -> list[ir.Value]:
     made = {value for operator in operators for value in operator.view.node.outputs}
     read = dict.fromkeys(value for operator in operators for value in operator.operands)
     return [value for value in read if value not in made]
@@ -97,15 +97,16 @@ def _kernel_colours(view: NodeView) -> list[Pair]:
     if kernel is None:
         return []
     layouts = {0: channels_last(kernel.rank)}
-    if kernel.operator.op_type in WEIGHTS:
-        operand, axes = WEIGHTS[kernel.operator.op_type]
+    weight = facts_named("", kernel.operator.op_type).layout.weight
+    if weight is not None:
+        operand, axes = weight
         standard = Layout(axes + channels_first(kernel.rank).axes[2:])
         layouts[operand] = standard.stored(kernel.weight_order)
-    return told(view, layouts)
+    return coloured(view, layouts)
 
 
 class _LookPalette:
-    def __init__(self, operators: Sequence[Told], look: Look) -> None:
+    def __init__(self, operators: Sequence[ColouredNode], look: Look) -> None:
         self.preferred: dict[ir.Value, Colour] = {}
         self.bound: set[ir.Value] = set()
         """Values that reach an operator which is not agnostic."""
@@ -116,19 +117,19 @@ class _LookPalette:
             results = operator.view.node.outputs
             if not operator.passes or any(value in self.bound for value in results):
                 self.bound.update(operator.operands)
-        self.behind = {} if look is Look.BEFORE else _seen_behind(operators, look)
+        self.later = {} if look is Look.BEFORE else _seen_later(operators, look)
 
-    def results(self, operator: Told) -> Sequence[ir.Value]:
+    def results(self, operator: ColouredNode) -> Sequence[ir.Value]:
         return operator.view.node.outputs
 
-    def known(self, operator: Told) -> Sequence[Pair]:
+    def known(self, operator: ColouredNode) -> Sequence[Pair]:
         return operator.known
 
     def elect(self, votes: Sequence[Colour]) -> Colour:
         """Whoever names the axes knows more than who does not."""
         return majority([colour for colour in votes if colour.layout is not None] or votes)
 
-    def before(self, operator: Told, colours: dict[ir.Value, Colour]) -> Iterator[Pair]:
+    def before(self, operator: ColouredNode, colours: dict[ir.Value, Colour]) -> Iterator[Pair]:
         result = colours.get(operator.view.node.outputs[0]) if operator.passes else None
         if result is None:
             return
@@ -149,7 +150,7 @@ class _LookPalette:
             return Colour.named(NCHW)
         return plain(value)
 
-    def after(self, operator: Told, colours: dict[ir.Value, Colour]) -> Iterator[Pair]:
+    def after(self, operator: ColouredNode, colours: dict[ir.Value, Colour]) -> Iterator[Pair]:
         if operator.turn is not None:
             result = operator.view.node.outputs[0]
             yield result, _turned(colours[operator.operands[0]], operator.turn, result)
@@ -159,9 +160,9 @@ class _LookPalette:
             if read and value in operator.alike:
                 yield value, _kept(self.elect(read), value)
             else:
-                yield value, self.behind.get(value) or plain(value)
+                yield value, self.later.get(value) or plain(value)
 
-    def wishes(self, operator: Told, colours: dict[ir.Value, Colour]) -> Iterator[Pair]:
+    def wishes(self, operator: ColouredNode, colours: dict[ir.Value, Colour]) -> Iterator[Pair]:
         """Only where both name axes: to name the axes of a tensor moves no data."""
         results = set(operator.view.node.outputs)
         if operator.known:
@@ -174,14 +175,14 @@ class _LookPalette:
         yield from (p for p in pairs if p[1].layout and colours[p[0]].layout)
 
 
-def _seen_behind(operators: Sequence[Told], look: Look) -> dict[ir.Value, Colour]:
-    """For operators that start something new, what the nearest known one behind them reads."""
+def _seen_later(operators: Sequence[ColouredNode], look: Look) -> dict[ir.Value, Colour]:
+    """For operators that start something new, what the nearest known one after them reads."""
     known = [bool(operator.known) for operator in operators]
     before, after = _neighbours(operators)
-    behind = nearest_known(reversed(range(len(operators))), after, known)
-    in_front = nearest_known(range(len(operators)), before, known)
+    later = nearest_known(reversed(range(len(operators))), after, known)
+    earlier = nearest_known(range(len(operators)), before, known)
     found: dict[ir.Value, Colour] = {}
-    for operator, near, other in zip(operators, behind, in_front, strict=True):
+    for operator, near, other in zip(operators, later, earlier, strict=True):
         if near is None or operator.passes or operator.known:
             continue
         if look is Look.AFTER or _is_nearer(near, other):
@@ -189,7 +190,7 @@ def _seen_behind(operators: Sequence[Told], look: Look) -> dict[ir.Value, Colour
     return found
 
 
-def _neighbours(operators: Sequence[Told]) -> tuple[list[list[int]], list[list[int]]]:
+def _neighbours(operators: Sequence[ColouredNode]) -> tuple[list[list[int]], list[list[int]]]:
     """The operators that make what each operator reads, and those that read what it makes."""
     makers = {v: index for index, o in enumerate(operators) for v in o.view.node.outputs}
     before = [[makers[value] for value in o.operands if value in makers] for o in operators]
@@ -200,7 +201,7 @@ def _neighbours(operators: Sequence[Told]) -> tuple[list[list[int]], list[list[i
     return before, after
 
 
-def _as_read_by(known: Told, values: Iterable[ir.Value]) -> Iterator[Pair]:
+def _as_read_by(known: ColouredNode, values: Iterable[ir.Value]) -> Iterator[Pair]:
     _, colour = known.known[0]
     for value in values:
         if colour.layout is not None and rank_of(value) == colour.layout.rank:

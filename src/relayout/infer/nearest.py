@@ -1,4 +1,4 @@
-"""The nearest known operator before and behind each operator, in two walks."""
+"""The nearest known operator before and after each operator, in two walks."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Colours of values: backwards from what is known, defaults for what is given, then forwards.
 
 Every value is coloured once, in a time that grows with the operators and the values they touch.
-What an operator tells about colours is the business of a palette, so the same three passes colour
+What an operator says about colours is the business of a palette, so the same three passes colour
 the tensors of a model and the orders of a layout problem.
 """
 
@@ -35,7 +35,7 @@ class Palette(Protocol[Op_contra, Val, Col]):
         """What an operator says by itself; nothing if it can do with any colour."""
 
     def before(self, operator: Op_contra, colours: dict[Val, Col], /) -> Iterable[tuple[Val, Col]]:
-        """What the colours of its results say about its operands, where that can be told."""
+        """What the colours of its results say about its operands, where that follows."""
 
     def elect(self, votes: Sequence[Col], /) -> Col:
         """One colour for a value whose readers say these, the first of them first."""
@@ -81,7 +81,7 @@ class FullPalette(Palette[Op_contra, Val, Col], Protocol[Op_contra, Val, Col]):
         """The colour of a value that nothing is known about and nobody makes."""
 
     def after(self, operator: Op_contra, colours: dict[Val, Col], /) -> Iterable[tuple[Val, Col]]:
-        """The colours of all results, those of all operands being told."""
+        """The colours of all results, those of all operands being known."""
 
     def wishes(self, operator: Op_contra, colours: dict[Val, Col], /) -> Iterable[tuple[Val, Col]]:
         """The colours in which an operator wants its operands."""

@@ -2,40 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from relayout.graph.read import NodeView, Parameter
 from relayout.layout.transport import Changes, Refusal, Transport
+from relayout.ops import axis_maps, rows
+from relayout.ops.facts import (
+    CARRIES,
+    Evaluation,
+    InnerCopies,
+    LengthFacts,
+    NumberFacts,
+    OpFacts,
+    Storage,
+)
+from relayout.ops.kernels import INJECTIVE, OPAQUE, KernelFacts, rowwise
+from relayout.ops.kind import Kind
+from relayout.ops.lengths import entries
+from relayout.ops.named_axes import (
+    SOFTMAX_OF_ONE_AXIS,
+    looked_up,
+    moved_axis,
+    named_at_run_time,
+)
 from relayout.ops.rule import OpRule, TransportRule, barrier, lead_only
 
 if TYPE_CHECKING:
     from relayout.layout.permutation import Permutation
 
 SCAN_AXIS = Parameter("axis", 1)
-
-
-class Places(Protocol):
-    """Where axes stand now."""
-
-    def position(self, axis: int) -> int: ...
-
-
-def moved_axis(view: NodeView, order: Places, default: int) -> Changes:
-    """The attribute `axis` names the same axis where it is stored now."""
-    return Changes(attributes={"axis": order.position(view.integer("axis", default))})
-
-
-def named_at_run_time(view: NodeView, parameter: Parameter) -> bool:
-    """Whether an operand of a known type names axes that only the run will tell."""
-    if not parameter.is_operand(view) or not view.has(parameter.index):
-        return False
-    value = view.node.inputs[parameter.index]
-    return view.constant(parameter.index) is None and value is not None and value.dtype is not None
-
-
-def looked_up(order: Permutation, parameter: Parameter) -> Changes:
-    """Axes named at run time are found where they are stored; -1 finds the last entry."""
-    return Changes(lookups={parameter.index: order.inverse().axes})
 
 
 def along_axis(default: int) -> TransportRule:
@@ -56,7 +51,7 @@ def all_alike(view: NodeView, order: Permutation, changes: Changes) -> Transport
 
 def softmax(view: NodeView, order: Permutation) -> Transport | Refusal:
     """Before opset 13 all axes from `axis` on are taken together, so they must stay the last."""
-    if view.version >= 13:
+    if view.version >= SOFTMAX_OF_ONE_AXIS:
         return lead_only(view, order, moved_axis(view, order, -1))
     if not order.keeps(_flattened(view, order.rank)):
         return Refusal(f"{view.op_type} before opset 13 works on all trailing axes together")
@@ -65,7 +60,7 @@ def softmax(view: NodeView, order: Permutation) -> Transport | Refusal:
 
 def hardmax(view: NodeView, order: Permutation) -> Transport | Refusal:
     """The first of equal maxima counts, so axes that are taken together keep their order too."""
-    if view.version < 13 and not order.fixes(*_flattened(view, order.rank)):
+    if view.version < SOFTMAX_OF_ONE_AXIS and not order.fixes(*_flattened(view, order.rank)):
         return Refusal("Hardmax before opset 13 finds the first maximum of all trailing axes")
     return softmax(view, order)
 
@@ -105,14 +100,62 @@ def _flattened(view: NodeView, rank: int) -> range:
     return range(axis + rank if axis < 0 else axis, rank)
 
 
-RULES: tuple[OpRule, ...] = (
-    OpRule(("LogSoftmax", "Softmax"), softmax),
-    OpRule(("Hardmax",), hardmax),
-    OpRule(("Concat",), concat),
-    OpRule(("Split",), along_axis(0)),
-    OpRule(("LpNormalization", "TopK"), along_axis(-1)),
-    OpRule(("CumProd", "CumSum"), cumulative),
-    OpRule(("Compress",), compress),
-    OpRule(("ReverseSequence",), reverse_sequence),
-    barrier("Unique", reason="Unique reads its operand in element order"),
+FACTS: tuple[OpFacts, ...] = (
+    OpFacts(
+        ("LogSoftmax", "Softmax"),
+        OpRule(softmax),
+        kernel=rowwise(rows.softmax),
+        layout=CARRIES,
+        axes=axis_maps.softmax,
+        copies=InnerCopies.SOFTMAX,
+    ),
+    OpFacts(
+        ("Hardmax",),
+        OpRule(hardmax),
+        kernel=rowwise(rows.softmax),
+        layout=CARRIES,
+        copies=InnerCopies.SOFTMAX,
+    ),
+    OpFacts(
+        ("Concat",),
+        OpRule(concat),
+        kernel=INJECTIVE,
+        layout=CARRIES,
+        axes=axis_maps.concat,
+        lengths=LengthFacts(entries.joined),
+        numbers=NumberFacts(Evaluation.MOVES),
+        storage=Storage.JOINED,
+    ),
+    OpFacts(
+        ("Split",),
+        OpRule(along_axis(0)),
+        kernel=KernelFacts(Kind.INJECTIVE, shaping=(1,), has_parts=True),
+        layout=CARRIES,
+        axes=axis_maps.along(0),
+        lengths=LengthFacts(is_shaped_by_constants=True),
+        numbers=NumberFacts(Evaluation.MOVES),
+        storage=Storage.PART,
+    ),
+    OpFacts(
+        ("LpNormalization",),
+        OpRule(along_axis(-1)),
+        kernel=rowwise(rows.along(-1)),
+        layout=CARRIES,
+    ),
+    OpFacts(
+        ("TopK",),
+        OpRule(along_axis(-1)),
+        kernel=KernelFacts(Kind.OPAQUE, (1,)),
+        layout=CARRIES,
+        lengths=LengthFacts(is_shaped_by_constants=True),
+    ),
+    OpFacts(
+        ("CumProd", "CumSum"),
+        OpRule(cumulative),
+        kernel=KernelFacts(Kind.OPAQUE, (1,)),
+        layout=CARRIES,
+    ),
+    OpFacts(("Compress",), OpRule(compress), kernel=OPAQUE, layout=CARRIES),
+    OpFacts(("ReverseSequence",), OpRule(reverse_sequence), kernel=INJECTIVE, layout=CARRIES),
+    OpFacts(("Unique",), barrier("Unique reads its operand in element order"), kernel=OPAQUE),
 )

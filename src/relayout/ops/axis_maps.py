@@ -2,39 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from relayout.graph.read import NodeView, Parameter, perm_of
-from relayout.layout.permutation import AxisError
 from relayout.layout.splitting import AxisMap, Labels, Spread, disagreeing, labels_aligned
 from relayout.layout.transport import Changes, Refusal
-from relayout.ops.axis import moved_axis
-from relayout.ops.broadcasting import ARITHMETIC, COMPARISON, LOGIC
-from relayout.ops.elementwise import UNARY
-from relayout.ops.movement import PAD_AXES, PADS, SLICE_AXES, slice_axes
-from relayout.ops.quantization import PER_AXIS_VERSION
-from relayout.ops.reduction import AXES, REDUCE, keeps_axes, reduced_axes
+from relayout.ops.named_axes import (
+    AXES,
+    PAD_AXES,
+    PADS,
+    SCALES_PER_AXIS,
+    SLICE_AXES,
+    SOFTMAX_OF_ONE_AXIS,
+    keeps_axes,
+    moved_axis,
+    reduced_axes,
+    slice_axes,
+)
+
+if TYPE_CHECKING:
+    from relayout.ops.facts import AxesRule
 
 REPEATS = Parameter("repeats", 1)
 TARGET = Parameter("shape", 1)
-
-MapRule: TypeAlias = Callable[[NodeView], AxisMap | Refusal]
-
-
-def axis_map(view: NodeView) -> AxisMap | Refusal:
-    """How the axes of a node belong together, or why nothing can be said."""
-    rule = MAPS.get(view.op_type)
-    if rule is None or view.node.domain not in {"", "ai.onnx"}:
-        return Refusal(f"nothing is known about the axes of {view.op_type}")
-    if view.unknown_attribute is not None or view.rank(0) is None:
-        return Refusal(f"the rank or an attribute of {view.op_type} is unknown")
-    try:
-        return rule(view)
-    except AxisError as error:
-        return Refusal(f"{view.op_type} is not valid: {error}")
 
 
 def _axes(view: NodeView) -> Labels:
@@ -45,12 +37,12 @@ def _others(view: NodeView) -> tuple[None, ...]:
     return (None,) * (view.arity - 1)
 
 
-def _one_by_one(view: NodeView) -> AxisMap:
+def one_by_one(view: NodeView) -> AxisMap:
     """Every element of the first operand by itself."""
     return AxisMap((_axes(view), *_others(view)), (_axes(view),) * view.results)
 
 
-def _broadcast(view: NodeView) -> AxisMap | Refusal:
+def broadcast(view: NodeView) -> AxisMap | Refusal:
     shapes = [shape for index in range(view.arity) if (shape := view.shape(index)) is not None]
     if len(shapes) < view.arity:
         return Refusal(f"the rank of an operand of {view.op_type} is unknown")
@@ -61,7 +53,7 @@ def _broadcast(view: NodeView) -> AxisMap | Refusal:
     return AxisMap(tuple(labels), (tuple(range(wide)),), lead, whole)
 
 
-def _along(default: int) -> MapRule:
+def along(default: int) -> AxesRule:
     """The attribute `axis` names the one axis that is more than a collection."""
 
     def rule(view: NodeView) -> AxisMap:
@@ -76,13 +68,13 @@ def _along(default: int) -> MapRule:
     return rule
 
 
-def _softmax(view: NodeView) -> AxisMap | Refusal:
-    if view.version < 13:
+def softmax(view: NodeView) -> AxisMap | Refusal:
+    if view.version < SOFTMAX_OF_ONE_AXIS:
         return Refusal(f"{view.op_type} before opset 13 works on all trailing axes together")
-    return _along(-1)(view)
+    return along(-1)(view)
 
 
-def _concat(view: NodeView) -> AxisMap | Refusal:
+def concat(view: NodeView) -> AxisMap | Refusal:
     labels = _axes(view)
     shapes = [view.shape(index) for index in range(view.arity)]
     known = [shape for shape in shapes if shape is not None and len(shape) == len(labels)]
@@ -98,7 +90,7 @@ def _concat(view: NodeView) -> AxisMap | Refusal:
     )
 
 
-def _trailing(view: NodeView) -> AxisMap | Refusal:
+def trailing(view: NodeView) -> AxisMap | Refusal:
     """Normalisation over the last axes."""
     if sum(view.uses_result(index) for index in range(view.results)) > 1:
         return Refusal(f"{view.op_type} gives its statistics away")
@@ -112,7 +104,7 @@ def _trailing(view: NodeView) -> AxisMap | Refusal:
     )
 
 
-def _reduce(view: NodeView) -> AxisMap | Refusal:
+def reduced(view: NodeView) -> AxisMap | Refusal:
     labels = _axes(view)
     axes = reduced_axes(view, len(labels))
     if isinstance(axes, Refusal):
@@ -127,7 +119,7 @@ def _reduce(view: NodeView) -> AxisMap | Refusal:
     return AxisMap((labels, *_others(view)), (kept,), whole=frozenset(axes), renumber=renumber)
 
 
-def _gather(view: NodeView) -> AxisMap | Refusal:
+def gather(view: NodeView) -> AxisMap | Refusal:
     """The axes of the indices take the place of the axis that is read."""
     labels, count = _axes(view), view.rank(1)
     if count is None:
@@ -142,7 +134,7 @@ def _gather(view: NodeView) -> AxisMap | Refusal:
     )
 
 
-def _slice(view: NodeView) -> AxisMap | Refusal:
+def sliced(view: NodeView) -> AxisMap | Refusal:
     axes = slice_axes(view)
     if isinstance(axes, Refusal):
         return axes
@@ -157,7 +149,7 @@ def _slice(view: NodeView) -> AxisMap | Refusal:
     )
 
 
-def _pad(view: NodeView) -> AxisMap | Refusal:
+def padded(view: NodeView) -> AxisMap | Refusal:
     axes, pads = PAD_AXES.read_ints(view), PADS.read_ints(view)
     labels = _axes(view)
     if axes is not None or not isinstance(pads, tuple) or len(pads) != 2 * len(labels):
@@ -177,7 +169,7 @@ def _pad(view: NodeView) -> AxisMap | Refusal:
     return AxisMap((labels, *_others(view)), (labels,), whole=whole, renumber=renumber)
 
 
-def _repeated(view: NodeView) -> AxisMap | Refusal:
+def repeated(view: NodeView) -> AxisMap | Refusal:
     """Tile: an axis that is not repeated is repeated once, and so are its factors."""
     repeats, labels = REPEATS.read_ints(view), _axes(view)
     if not isinstance(repeats, tuple) or len(repeats) != len(labels):
@@ -185,7 +177,7 @@ def _repeated(view: NodeView) -> AxisMap | Refusal:
     return _by_entry(view, repeats)
 
 
-def _expanded(view: NodeView) -> AxisMap | Refusal:
+def expanded(view: NodeView) -> AxisMap | Refusal:
     """Expand: an axis that keeps its length is asked for length 1, and so are its factors."""
     target, shape = TARGET.read_ints(view), view.shape(0)
     if shape is None or not isinstance(target, tuple) or len(target) != len(shape):
@@ -207,7 +199,7 @@ def _by_entry(view: NodeView, entries: tuple[int, ...]) -> AxisMap:
     return AxisMap((labels, None), (labels,), whole=whole, renumber=renumber)
 
 
-def _by_channel(view: NodeView) -> AxisMap | Refusal:
+def by_channel(view: NodeView) -> AxisMap | Refusal:
     """Batch and channels are where they are; the places are all alike."""
     if view.results > 1:
         return Refusal(f"{view.op_type} gives its statistics away")
@@ -215,7 +207,7 @@ def _by_channel(view: NodeView) -> AxisMap | Refusal:
     return AxisMap((labels, *_others(view)), (labels,), whole=frozenset({0, 1}))
 
 
-def _transpose(view: NodeView) -> AxisMap | Refusal:
+def transposed(view: NodeView) -> AxisMap | Refusal:
     order = perm_of(view.node)
     if order is None:
         return Refusal("Transpose has a perm that does not fit its operand")
@@ -227,7 +219,7 @@ def _transpose(view: NodeView) -> AxisMap | Refusal:
     return AxisMap((_axes(view),), (order.axes,), renumber=renumber)
 
 
-def _product(view: NodeView) -> AxisMap | Refusal:
+def product(view: NodeView) -> AxisMap | Refusal:
     """Batch axes are collections; beside a single matrix the rows are so too."""
     left, right = view.shape(0), view.shape(1)
     if left is None or right is None or min(len(left), len(right)) < 2:
@@ -246,33 +238,12 @@ def _product(view: NodeView) -> AxisMap | Refusal:
     )
 
 
-def _quantizer(view: NodeView) -> AxisMap | Refusal:
+def quantized(view: NodeView) -> AxisMap | Refusal:
     scale = view.shape(1)
     if scale is None or view.integer("block_size", 0):
         return Refusal(f"the scale of {view.op_type} is unknown or blocked")
     if all(length == 1 for length in scale):
-        return _one_by_one(view)
-    if view.version < PER_AXIS_VERSION:
+        return one_by_one(view)
+    if view.version < SCALES_PER_AXIS:
         return Refusal(f"{view.op_type} has a scale that does not fit its axis")
-    return _along(1)(view)
-
-
-MAPS: dict[str, MapRule] = {
-    **dict.fromkeys((*UNARY, "Cast", "CastLike", "Clip"), _one_by_one),
-    **dict.fromkeys((*ARITHMETIC, *COMPARISON, *LOGIC), _broadcast),
-    **dict.fromkeys(("Softmax", "LogSoftmax"), _softmax),
-    **dict.fromkeys(("LayerNormalization", "RMSNormalization"), _trailing),
-    **dict.fromkeys(REDUCE, _reduce),
-    **dict.fromkeys(("QuantizeLinear", "DequantizeLinear"), _quantizer),
-    **dict.fromkeys(("BatchNormalization", "InstanceNormalization"), _by_channel),
-    "Concat": _concat,
-    "Expand": _expanded,
-    "Gather": _gather,
-    "MatMul": _product,
-    "Pad": _pad,
-    "Slice": _slice,
-    "Split": _along(0),
-    "Tile": _repeated,
-    "Transpose": _transpose,
-}
-"""The operators whose axes can be split."""
+    return along(1)(view)

@@ -8,14 +8,23 @@ import numpy as np
 
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Changes, Refusal, Transport
+from relayout.ops import axis_maps
+from relayout.ops.facts import (
+    CARRIES,
+    AxesRule,
+    EntriesRule,
+    Evaluation,
+    LengthFacts,
+    NumberFacts,
+    OpFacts,
+)
+from relayout.ops.kernels import BROADCAST, OPAQUE, KernelFacts
+from relayout.ops.kind import Kind
+from relayout.ops.lengths import entries
 from relayout.ops.rule import OpRule
 
 if TYPE_CHECKING:
     from relayout.graph.read import NodeView
-
-ARITHMETIC = ("Add", "Div", "Max", "Mean", "Min", "Mod", "Mul", "PRelu", "Pow", "Sub", "Sum")
-COMPARISON = ("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual")
-LOGIC = ("And", "BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Or", "Where", "Xor")
 
 
 def aligned(rank: int, order: Permutation) -> tuple[Permutation, tuple[int, ...]]:
@@ -100,12 +109,72 @@ def _moved_target(view: NodeView, own: Permutation, units: tuple[int, ...]) -> C
     return Changes() if own.is_identity else Changes(gathers={1: own.axes})
 
 
-RULES: tuple[OpRule, ...] = (
-    OpRule(
-        (*ARITHMETIC, *COMPARISON, *LOGIC, "StringConcat", "SwiGLU"),
-        broadcast,
-        pull_broadcast,
-        widest_operand,
+def each_operand(view: NodeView) -> range:
+    return range(view.arity)
+
+
+def broadcasting(
+    *op_types: str,
+    domain: str = "",
+    kernel: KernelFacts = BROADCAST,
+    axes: AxesRule | None = axis_maps.broadcast,
+    lengths: LengthFacts | None = None,
+    evaluation: Evaluation | None = None,
+) -> OpFacts:
+    """Operators that combine the elements of the same place of operands broadcast to one shape."""
+    return OpFacts(
+        op_types,
+        OpRule(broadcast, pull_broadcast, widest_operand),
+        domain,
+        kernel,
+        CARRIES,
+        axes,
+        lengths or LengthFacts(broadcast=each_operand),
+        NumberFacts(evaluation),
+    )
+
+
+def _computing(rule: EntriesRule) -> LengthFacts:
+    return LengthFacts(rule, broadcast=each_operand)
+
+
+COSTLY = KernelFacts(Kind.BROADCAST, is_costly=True)
+INFERRED = LengthFacts()
+"""Left to onnx's inference."""
+
+FACTS: tuple[OpFacts, ...] = (
+    broadcasting("Add", lengths=_computing(entries.total), evaluation=Evaluation.INTEGERS),
+    broadcasting("Sub", lengths=_computing(entries.difference), evaluation=Evaluation.INTEGERS),
+    broadcasting("Mul", lengths=_computing(entries.multiplied), evaluation=Evaluation.INTEGERS),
+    broadcasting(
+        "Div",
+        kernel=COSTLY,
+        lengths=_computing(entries.quotient),
+        evaluation=Evaluation.NATURALS,
     ),
-    OpRule(("Expand",), expand, pull_expand),
+    broadcasting("Equal", lengths=_computing(entries.equal), evaluation=Evaluation.INTEGERS),
+    broadcasting("Where", lengths=_computing(entries.selected), evaluation=Evaluation.MOVES),
+    broadcasting("Max", "Min", evaluation=Evaluation.INTEGERS),
+    broadcasting("And", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Or"),
+    broadcasting("Pow", kernel=COSTLY),
+    broadcasting("Mod", kernel=COSTLY, lengths=INFERRED, evaluation=Evaluation.INTEGERS),
+    broadcasting(
+        *("BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Mean", "PRelu", "Sum", "Xor"),
+        lengths=INFERRED,
+    ),
+    broadcasting(
+        "SwiGLU",
+        kernel=KernelFacts(Kind.ELEMENTWISE, is_costly=True),
+        axes=None,
+        lengths=INFERRED,
+    ),
+    broadcasting("StringConcat", kernel=OPAQUE, axes=None, lengths=INFERRED),
+    OpFacts(
+        ("Expand",),
+        OpRule(expand, pull_expand),
+        kernel=KernelFacts(Kind.BROADCAST, shaping=(1,), is_exact=True),
+        axes=axis_maps.expanded,
+        lengths=LengthFacts(expands_to=1, is_shaped_by_constants=True),
+        numbers=NumberFacts(Evaluation.MOVES),
+    ),
 )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from relayout.layout.transport import Changes, Refusal, Transport
 from relayout.ops.broadcasting import aligned
+from relayout.ops.facts import LengthFacts, NumberFacts, OpFacts
 from relayout.ops.rule import OpRule, lead_only
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ FIRST_PART = 2
 """Where the first part of a quantised Concat stands; scale and zero point follow each."""
 
 FULL_AXIS_SINCE = 13
-"""From this opset on Softmax has one axis; before it takes all axes behind it together."""
+"""From this opset on Softmax has one axis; before it takes all axes from there on together."""
 
 
 def wider_term(view: NodeView) -> int:
@@ -76,9 +77,28 @@ def quantised_softmax(view: NodeView, order: Permutation) -> Transport | Refusal
     return lead_only(view, order)
 
 
-RULES = (
-    OpRule(("QLinearAdd", "QLinearMul"), quantised_pair, pull_quantised_pair, wider_term, DOMAIN),
-    OpRule(("QLinearLeakyRelu", "QLinearSigmoid"), lead_only, domain=DOMAIN),
-    OpRule(("QLinearConcat",), quantised_concat, pull_quantised_concat, first_part, DOMAIN),
-    OpRule(("QLinearSoftmax",), quantised_softmax, domain=DOMAIN),
+def _terms(_view: NodeView) -> tuple[int, ...]:
+    return TERMS
+
+
+SAME_SHAPE = LengthFacts(keeps_shape=True)
+QUANTISES = NumberFacts(quantises=True)
+
+FACTS: tuple[OpFacts, ...] = (
+    OpFacts(
+        ("QLinearAdd", "QLinearMul"),
+        OpRule(quantised_pair, pull_quantised_pair, wider_term),
+        DOMAIN,
+        lengths=LengthFacts(broadcast=_terms),
+    ),
+    OpFacts(("QLinearLeakyRelu", "QLinearSigmoid"), OpRule(lead_only), DOMAIN, lengths=SAME_SHAPE),
+    OpFacts(
+        ("QLinearConcat",),
+        OpRule(quantised_concat, pull_quantised_concat, first_part),
+        DOMAIN,
+    ),
+    OpFacts(("QLinearSoftmax",), OpRule(quantised_softmax), DOMAIN, lengths=SAME_SHAPE),
+    OpFacts(("NhwcMaxPool", "QLinearAveragePool", "QLinearGlobalAveragePool"), domain=DOMAIN),
+    OpFacts(("QLinearConv",), domain=DOMAIN, numbers=QUANTISES),
+    OpFacts(("QuantizeLinear",), domain=DOMAIN, numbers=QUANTISES, computes_only=False),
 )

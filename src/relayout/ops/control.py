@@ -8,8 +8,10 @@ from enum import Enum
 
 import onnx_ir as ir
 
-from relayout.graph.read import NodeView, is_op, rank_of
+from relayout.graph.read import NodeView, rank_of
 from relayout.layout.permutation import Permutation
+from relayout.ops.facts import OpFacts
+from relayout.ops.kernels import OPAQUE
 from relayout.ops.rule import barrier
 
 SCANS_WITHOUT_BATCH = 9
@@ -64,7 +66,7 @@ class Tie:
     def _may_be(self, order: Permutation) -> bool:
         """Slices lie where they did, or along the first axis.
 
-        Runtimes that are told to slice along another one copy the tensor first.
+        Runtimes that have to slice along another one copy the tensor first.
         """
         if self.axis is None:
             return True
@@ -85,17 +87,6 @@ class Tie:
         """The axis that a slice lacks."""
         is_slice = border.side in {Side.INPUT, Side.OUTPUT}
         return {self.axis} if is_slice and self.axis is not None else set()
-
-
-def has_ties(node: ir.Node) -> bool:
-    """Whether orders can cross the borders of a node's bodies."""
-    return is_op(node, "If", "Loop", "Scan")
-
-
-def ties_of(view: NodeView) -> list[Tie]:
-    """What must be stored alike on both sides of the borders of a node, as far as it is known."""
-    ties = {"If": _if_ties, "Loop": _loop_ties, "Scan": _scan_ties}[view.op_type](view)
-    return [tie for tie in ties if tie.is_known]
 
 
 def scan_axes(view: NodeView, attribute: str) -> list[int]:
@@ -196,18 +187,26 @@ def _body(view: NodeView, name: str) -> ir.Graph | None:
     return attribute.as_graph()
 
 
-RULES = (
-    barrier(
-        *("If", "Loop", "Scan", "SequenceMap"),
-        reason="the bodies of control flow read and give tensors in the order they are written in",
+IN_BODIES = barrier(
+    "the bodies of control flow read and give tensors in the order they are written in"
+)
+
+FACTS = (
+    OpFacts(("If",), IN_BODIES, kernel=OPAQUE, ties=_if_ties),
+    OpFacts(("Loop",), IN_BODIES, kernel=OPAQUE, ties=_loop_ties, repeats=True),
+    OpFacts(("Scan",), IN_BODIES, kernel=OPAQUE, ties=_scan_ties, repeats=True),
+    OpFacts(("SequenceMap",), IN_BODIES, kernel=OPAQUE),
+    OpFacts(
+        (
+            *("SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase"),
+            *("SequenceInsert", "SequenceLength", "SplitToSequence", "ConcatFromSequence"),
+        ),
+        barrier("the tensors of a sequence share no order that is known here"),
+        kernel=OPAQUE,
     ),
-    barrier(
-        *("SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert"),
-        *("SequenceLength", "SplitToSequence", "ConcatFromSequence"),
-        reason="the tensors of a sequence share no order that is known here",
-    ),
-    barrier(
-        *("Optional", "OptionalGetElement", "OptionalHasElement"),
-        reason="an optional may hold no tensor, or a sequence of them",
+    OpFacts(
+        ("Optional", "OptionalGetElement", "OptionalHasElement"),
+        barrier("an optional may hold no tensor, or a sequence of them"),
+        kernel=OPAQUE,
     ),
 )

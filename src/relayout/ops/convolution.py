@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from relayout.layout.transport import Changes, Refusal, Transport
+from relayout.ops.facts import KnownLayout, LayoutFacts, NumberFacts, OpFacts, Storage
+from relayout.ops.kernels import COMPLEX, KernelFacts, Role, WeightRule
+from relayout.ops.kind import Kind
 from relayout.ops.pointwise import convolution_as_product, fixed_axes, folded
 from relayout.ops.rule import OpRule, TransportRule, barrier
 
@@ -89,14 +92,64 @@ def _pointwise(
     return (whole, product) if view.constant(1) is None else (product, whole)
 
 
-RULES: tuple[OpRule, ...] = (
-    OpRule(("Conv",), conv, joint=_other_conv),
-    OpRule(("ConvTranspose",), with_weight(1)),
-    OpRule(("ConvInteger",), or_folded(1)),
-    OpRule(("QLinearConv",), or_folded(3)),
-    barrier("DeformConv", reason="DeformConv interleaves the coordinates of its offsets in axis 1"),
-    barrier(
-        "CausalConvWithState",
-        reason="CausalConvWithState keeps the end of the last axis as its state",
+def _results_along(axis: int) -> WeightRule:
+    """Where the channels are in groups, no axis of the weight has all results."""
+
+    def results(view: NodeView) -> int | None:
+        return axis if view.integer("group", 1) == 1 else None
+
+    return results
+
+
+def _convolving(weight: int, axes: str = "OI") -> LayoutFacts:
+    return LayoutFacts(KnownLayout.CHANNELS_FIRST, (weight, axes))
+
+
+FACTS: tuple[OpFacts, ...] = (
+    OpFacts(
+        ("Conv",),
+        OpRule(conv, joint=_other_conv),
+        kernel=KernelFacts(
+            Kind.COMPLEX,
+            role=Role.PRODUCT,
+            streamed=(0, 1),
+            weight_results=_results_along(0),
+            pads=True,
+        ),
+        layout=_convolving(1),
+        numbers=NumberFacts(sums_products=True, joins_quantisers=True),
+        storage=Storage.PASSED,
+    ),
+    OpFacts(
+        ("ConvTranspose",),
+        OpRule(with_weight(1)),
+        kernel=KernelFacts(
+            Kind.COMPLEX,
+            role=Role.PRODUCT,
+            streamed=(0, 1),
+            weight_results=_results_along(1),
+        ),
+        layout=_convolving(1, "IO"),
+        numbers=NumberFacts(sums_products=True),
+        storage=Storage.PASSED,
+    ),
+    OpFacts(("ConvInteger",), OpRule(or_folded(1)), kernel=COMPLEX, layout=_convolving(1)),
+    OpFacts(
+        ("QLinearConv",),
+        OpRule(or_folded(3)),
+        kernel=COMPLEX,
+        layout=_convolving(3),
+        numbers=NumberFacts(quantises=True),
+    ),
+    OpFacts(
+        ("DeformConv",),
+        barrier("DeformConv interleaves the coordinates of its offsets in axis 1"),
+        kernel=COMPLEX,
+        layout=_convolving(1),
+    ),
+    OpFacts(
+        ("CausalConvWithState",),
+        barrier("CausalConvWithState keeps the end of the last axis as its state"),
+        kernel=COMPLEX,
     ),
 )

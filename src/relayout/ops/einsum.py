@@ -10,6 +10,9 @@ import onnx_ir as ir
 from relayout.layout.equation import Equation
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Changes, Refusal, Transport
+from relayout.ops.facts import InnerCopies, NumberFacts, OpFacts
+from relayout.ops.kernels import KernelFacts, Role
+from relayout.ops.kind import Kind
 from relayout.ops.rule import OpRule, Orders
 
 if TYPE_CHECKING:
@@ -95,11 +98,19 @@ def _stated(equation: Equation, inputs: Orders, result: Permutation | None) -> T
 
 
 def result_as_given(view: NodeView, result: Permutation) -> Permutation | Refusal:
-    """What reads the result in another order is told by the equation when the node is rewritten."""
+    """Another order of the result is written into the equation when the node is restated."""
     lead = view.rank(0)
     if lead is None or not result.is_identity:
         return Refusal("Einsum gives its result in the order of its equation")
     return Permutation.identity(lead)
 
 
-RULES = (OpRule(("Einsum",), einsum, result_as_given, separate=restated),)
+FACTS = (
+    OpFacts(
+        ("Einsum",),
+        OpRule(einsum, result_as_given, separate=restated),
+        kernel=KernelFacts(Kind.COMPLEX, role=Role.PRODUCT, streamed=(0, 1)),
+        numbers=NumberFacts(sums_products=True),
+        copies=InnerCopies.EINSUM,
+    ),
+)

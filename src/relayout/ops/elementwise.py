@@ -5,19 +5,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from relayout.layout.transport import Refusal, Transport
+from relayout.ops import axis_maps
+from relayout.ops.facts import (
+    CARRIES,
+    Evaluation,
+    LengthFacts,
+    NumberFacts,
+    OpFacts,
+    Storage,
+)
+from relayout.ops.kernels import ELEMENTWISE, OPAQUE, KernelFacts
+from relayout.ops.kind import Kind
+from relayout.ops.lengths import entries
 from relayout.ops.rule import OpRule, lead_only
 
 if TYPE_CHECKING:
     from relayout.graph.read import NodeView
     from relayout.layout.permutation import Permutation
-
-UNARY = (
-    *("Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "BitCast", "BitwiseNot", "Ceil"),
-    *("Celu", "Cos", "Cosh", "Elu", "Erf", "Exp", "Floor", "Gelu", "HardSigmoid", "HardSwish"),
-    *("Identity", "IsInf", "IsNaN", "LeakyRelu", "Log", "Mish", "Neg", "Not", "Reciprocal"),
-    *("RegexFullMatch", "Relu", "Round", "Selu", "Shrink", "Sigmoid", "Sign", "Sin", "Sinh"),
-    *("Softplus", "Softsign", "Sqrt", "Swish", "Tan", "Tanh", "ThresholdedRelu"),
-)
 
 
 def dropout(view: NodeView, order: Permutation) -> Transport | Refusal:
@@ -33,9 +37,93 @@ def dynamic_quantize(view: NodeView, order: Permutation) -> Transport:
     return Transport((order,), (order, *(None,) * (view.results - 1)))
 
 
-RULES = (
-    OpRule(UNARY, lead_only),
-    OpRule(("Cast", "CastLike", "Clip"), lead_only),
-    OpRule(("Dropout",), dropout),
-    OpRule(("DynamicQuantizeLinear",), dynamic_quantize),
+def elementwise(
+    *op_types: str,
+    domain: str = "",
+    kernel: KernelFacts = ELEMENTWISE,
+    lengths: LengthFacts | None = None,
+    numbers: NumberFacts | None = None,
+    storage: Storage | None = None,
+) -> OpFacts:
+    """Operators that do the same to every element of operand 0; other operands are parameters."""
+    return OpFacts(
+        op_types,
+        OpRule(lead_only),
+        domain,
+        kernel,
+        CARRIES,
+        axis_maps.one_by_one,
+        lengths or LengthFacts(keeps_shape=True),
+        numbers or NumberFacts(),
+        storage=storage,
+        by_element=True,
+    )
+
+
+COSTLY = KernelFacts(Kind.ELEMENTWISE, is_costly=True)
+EXACT = KernelFacts(Kind.ELEMENTWISE, is_exact=True)
+ACTIVATES = NumberFacts(activates=True)
+ON_INTEGERS = NumberFacts(Evaluation.INTEGERS)
+SAME_ENTRIES = LengthFacts(entries.same, keeps_shape=True)
+
+
+def _clip_kind(view: NodeView) -> Kind:
+    """A bound that is computed is an operand like others."""
+    is_fixed = all(not view.has(place) or view.is_constant(place) for place in (1, 2))
+    return Kind.ELEMENTWISE if is_fixed else Kind.BROADCAST
+
+
+def _dropout_kind(view: NodeView) -> Kind:
+    """An identity at inference."""
+    training = view.constant(2) if view.has(2) else None
+    is_inference = not view.has(2) or (training is not None and not bool(training.item()))
+    return Kind.ELEMENTWISE if is_inference else Kind.OPAQUE
+
+
+UNARY = (
+    elementwise(
+        *("Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Celu", "Cos", "Cosh", "Elu", "Erf"),
+        *("Exp", "Gelu", "Log", "Mish", "Reciprocal", "Selu", "Sin", "Sinh", "Softplus"),
+        *("Softsign", "Sqrt", "Swish", "Tan"),
+        kernel=COSTLY,
+    ),
+    elementwise("Sigmoid", "Tanh", kernel=COSTLY, numbers=ACTIVATES),
+    elementwise(
+        *("BitCast", "BitwiseNot", "Ceil", "Floor", "HardSwish", "IsInf", "IsNaN", "Round"),
+        *("Shrink", "ThresholdedRelu"),
+    ),
+    elementwise("HardSigmoid", "LeakyRelu", numbers=ACTIVATES),
+    elementwise("Not", "Sign", kernel=EXACT),
+    elementwise("Relu", kernel=EXACT, numbers=ACTIVATES),
+    elementwise("Abs", "Neg", kernel=EXACT, numbers=ON_INTEGERS),
+    elementwise(
+        "Identity",
+        kernel=KernelFacts(Kind.ELEMENTWISE, is_view=True, is_exact=True),
+        lengths=SAME_ENTRIES,
+        numbers=NumberFacts(Evaluation.MOVES),
+        storage=Storage.PART,
+    ),
+    elementwise("RegexFullMatch", kernel=OPAQUE),
+)
+"""Operators of one operand."""
+
+FACTS = (
+    *UNARY,
+    elementwise("Cast", kernel=EXACT, lengths=SAME_ENTRIES, numbers=ON_INTEGERS),
+    elementwise("CastLike", kernel=KernelFacts(Kind.ELEMENTWISE, (1,), is_exact=True)),
+    elementwise("Clip", kernel=KernelFacts(_clip_kind, (1, 2)), numbers=ACTIVATES),
+    OpFacts(
+        ("Dropout",),
+        OpRule(dropout),
+        kernel=KernelFacts(_dropout_kind, (1, 2)),
+        layout=CARRIES,
+        storage=Storage.PART,
+    ),
+    OpFacts(
+        ("DynamicQuantizeLinear",),
+        OpRule(dynamic_quantize),
+        kernel=OPAQUE,
+        layout=CARRIES,
+        numbers=NumberFacts(quantises=True),
+    ),
 )

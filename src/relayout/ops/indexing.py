@@ -6,7 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from relayout.layout.transport import Changes, Refusal, Transport
-from relayout.ops.axis import all_alike, moved_axis
+from relayout.ops import axis_maps
+from relayout.ops.axis import all_alike
+from relayout.ops.facts import Evaluation, LengthFacts, NumberFacts, OpFacts
+from relayout.ops.kernels import INJECTIVE, OPAQUE, KernelFacts
+from relayout.ops.kind import Kind
+from relayout.ops.lengths import entries
+from relayout.ops.named_axes import moved_axis
 from relayout.ops.reduction import restored
 from relayout.ops.rule import OpRule, barrier
 
@@ -149,12 +155,27 @@ def _moved_columns(view: NodeView, lookup: Lookup, order: Permutation) -> Change
     return Refusal(f"{view.op_type} gets its indices at run time")
 
 
-RULES: tuple[OpRule, ...] = (
-    OpRule(("Gather",), gather, pull_gather),
-    OpRule(("GatherElements", "Scatter", "ScatterElements"), elements),
-    OpRule(("GatherND",), gather_nd, pull_gather_nd),
-    OpRule(("ScatterND",), scatter_nd),
-    OpRule(("TensorScatter",), tensor_scatter),
-    OpRule(("OneHot",), one_hot, pull_one_hot),
-    barrier("NonZero", reason="NonZero lists what it finds in element order"),
+MOVES = NumberFacts(Evaluation.MOVES)
+
+FACTS: tuple[OpFacts, ...] = (
+    OpFacts(
+        ("Gather",),
+        OpRule(gather, pull_gather),
+        kernel=INJECTIVE,
+        axes=axis_maps.gather,
+        lengths=LengthFacts(entries.gathered),
+        numbers=MOVES,
+    ),
+    OpFacts(("GatherElements",), OpRule(elements), kernel=INJECTIVE),
+    OpFacts(("Scatter", "ScatterElements"), OpRule(elements), kernel=OPAQUE),
+    OpFacts(("GatherND",), OpRule(gather_nd, pull_gather_nd), kernel=INJECTIVE, numbers=MOVES),
+    OpFacts(("ScatterND",), OpRule(scatter_nd), kernel=OPAQUE, numbers=MOVES),
+    OpFacts(("TensorScatter",), OpRule(tensor_scatter), kernel=OPAQUE),
+    OpFacts(
+        ("OneHot",),
+        OpRule(one_hot, pull_one_hot),
+        kernel=KernelFacts(Kind.COMPLEX, shaping=(1,)),
+        lengths=LengthFacts(is_shaped_by_constants=True),
+    ),
+    OpFacts(("NonZero",), barrier("NonZero lists what it finds in element order"), kernel=OPAQUE),
 )

@@ -20,7 +20,7 @@ from relayout.ops.rule import LeadRule, OpRule, PullRule, TransportRule
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class FactorReading:
     """How an operator reads a factor: what it does to the operand before it multiplies."""
 
     transposed: bool = False
@@ -35,24 +35,24 @@ class Reading:
             rows, columns = columns, rows
         return Permutation((rows, *batch, columns) if self.rows_first else (*batch, rows, columns))
 
-    def turned(self) -> Reading:
+    def turned(self) -> FactorReading:
         return replace(self, transposed=not self.transposed)
 
 
-PLAIN = Reading()
-TRANSPOSED = Reading(transposed=True)
+PLAIN = FactorReading()
+TRANSPOSED = FactorReading(transposed=True)
 
-Readings: TypeAlias = tuple[Reading, Reading]
+Readings: TypeAlias = tuple[FactorReading, FactorReading]
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How an operator is told to read its factors."""
+    """How an operator states the way it reads its factors."""
 
-    write: Callable[[NodeView, Reading, Reading], Changes | None]
+    write: Callable[[NodeView, FactorReading, FactorReading], Changes | None]
     """The node that reads its first and second factor so, if there is one."""
     given: Callable[[NodeView], Readings] = lambda _view: (PLAIN, PLAIN)
-    available: Callable[[NodeView], tuple[Reading, ...]] = lambda _view: (PLAIN, TRANSPOSED)
+    available: Callable[[NodeView], tuple[FactorReading, ...]] = lambda _view: (PLAIN, TRANSPOSED)
     """The ways of reading that `write` may know."""
     exchange: tuple[int, ...] = (1, 0)
     """The operands, in the order they have when the factors change places."""
@@ -145,7 +145,7 @@ class Product:
         moved = self.dialect.exchange[: self.view.arity]
         return (*moved, *range(len(moved), self.view.arity))
 
-    def _order(self, operand: int, place: Placement, reading: Reading) -> Permutation | None:
+    def _order(self, operand: int, place: Placement, reading: FactorReading) -> Permutation | None:
         rank = len(self.shapes[operand])
         factor = self.given[operand].stored(rank).inverse()
         return _moved(factor.then(place.factors[operand]).then(reading.stored(rank)))
@@ -208,10 +208,8 @@ def lead_of_product(view: NodeView) -> int:
 
 
 def product_rule(
-    op_type: str,
     dialect: Dialect,
     *,
-    domain: str = "",
     lead: LeadRule = lead_of_product,
     or_else: tuple[TransportRule, PullRule] | None = None,
 ) -> OpRule:
@@ -237,10 +235,10 @@ def product_rule(
             return []
         return list(found.forms(dialect.slots.index(operand), order))
 
-    return OpRule((op_type,), transport, pull, lead, domain=domain, joint=joint)
+    return OpRule(transport, pull, lead, joint)
 
 
-def written_flags(first: Reading, second: Reading) -> dict[str, AttributeValue]:
+def written_flags(first: FactorReading, second: FactorReading) -> dict[str, AttributeValue]:
     """What the operators that have flags call the ways of reading; none means a plain one."""
     flags = {
         "transA": first.transposed,
@@ -254,8 +252,8 @@ def written_flags(first: Reading, second: Reading) -> dict[str, AttributeValue]:
 def readings_by_flags(view: NodeView) -> Readings:
     """The ways in which a node with flags reads its factors."""
     return (
-        Reading(bool(view.integer("transA", 0)), bool(view.integer("transBatchA", 0))),
-        Reading(bool(view.integer("transB", 0)), bool(view.integer("transBatchB", 0))),
+        FactorReading(bool(view.integer("transA", 0)), bool(view.integer("transBatchA", 0))),
+        FactorReading(bool(view.integer("transB", 0)), bool(view.integer("transBatchB", 0))),
     )
 
 

@@ -13,6 +13,8 @@ from relayout.errors import RelayoutError
 from relayout.graph.read import Dim, NodeView, Shape, constant_of, is_op, shape_of
 from relayout.graph.region import Region, regions_of, subgraphs_of
 from relayout.layout.equation import Equation, copied_elements
+from relayout.ops.facts import InnerCopies
+from relayout.ops.registry import facts_of
 
 NOMINAL_LENGTH = 32
 """What an unknown length counts as: neither nothing nor so much that it hides the known ones."""
@@ -21,8 +23,6 @@ NOMINAL_RUNS = 8
 """How often the body of a loop counts: more than once, or nothing would be moved out of it."""
 
 POINTER_BYTES = 8
-
-SOFTMAXES = ("Hardmax", "LogSoftmax", "Softmax")
 
 
 class Objective(Enum):
@@ -56,7 +56,7 @@ class Measure:
 
     Bytes are read plus written, at the place where a Transpose stands, eight times in the body of
     a loop. An Einsum counts with the copies that a product of matrices in its place would need, a
-    Softmax along another axis than the last with a copy before it and one behind. A length that
+    Softmax along another axis than the last with a copy before it and one after. A length that
     only the run will tell counts as 32 unless the caller names it.
     """
 
@@ -95,7 +95,7 @@ def runs_of(regions: Iterable[Region]) -> dict[ir.Graph, int]:
     for region in regions:
         here = runs.setdefault(region.graph, 1)
         for node in region.graph:
-            times = NOMINAL_RUNS if is_op(node, "Loop", "Scan") else 1
+            times = NOMINAL_RUNS if facts_of(node).repeats else 1
             runs.update((body, here * times) for body in subgraphs_of(node))
     return runs
 
@@ -111,13 +111,13 @@ def moving_transposes(model: ir.Model) -> Iterator[tuple[Region, ir.Node]]:
 def copying_nodes(model: ir.Model) -> Iterator[tuple[Region, ir.Node]]:
     """Every node whose kernel may copy its operands into another order."""
     for region in regions_of(model):
-        names = ("Einsum", *SOFTMAXES)
-        yield from ((region, node) for node in region.graph if is_op(node, *names))
+        copying = (node for node in region.graph if facts_of(node).copies is not None)
+        yield from ((region, node) for node in copying)
 
 
 def bytes_inside(view: NodeView, dims: Mapping[str, int]) -> int:
     """What the kernel of a node copies into another order, as far as it is known to."""
-    if view.op_type in SOFTMAXES:
+    if facts_of(view.node).copies is InnerCopies.SOFTMAX:
         return bytes_in_softmax(view, view.integer("axis", -1), shape_of(view.node.inputs[0]), dims)
     shapes = [shape_of(value) for value in (*view.node.inputs, *view.node.outputs)]
     return bytes_in_einsum(view.string("equation", ""), shapes, view.dtype(0), dims)
@@ -126,15 +126,15 @@ def bytes_inside(view: NodeView, dims: Mapping[str, int]) -> int:
 def bytes_in_softmax(
     view: NodeView, axis: int, shape: Shape | None, dims: Mapping[str, int]
 ) -> int:
-    """What is read and written to have rows of a Softmax behind each other, and back again.
+    """What is read and written to have rows of a Softmax one after another, and back again.
 
-    Before opset 13 a row is all axes from one on, which lie behind each other.
+    Before opset 13 a row is all axes from one on, which lie one after another.
     """
     dtype = view.dtype(0)
     if shape is None or dtype is None or view.version < 13:
         return 0
-    behind = shape[axis % len(shape) + 1 :] if shape else ()
-    return 0 if all(length == 1 for length in behind) else 2 * 2 * _size(shape, dtype, dims)
+    inner = shape[axis % len(shape) + 1 :] if shape else ()
+    return 0 if all(length == 1 for length in inner) else 2 * 2 * _size(shape, dtype, dims)
 
 
 def bytes_in_einsum(

@@ -8,18 +8,35 @@ import numpy as np
 
 from relayout.graph.read import NodeView, Parameter
 from relayout.layout.transport import Changes, Refusal, Transport
-from relayout.ops.axis import looked_up, named_at_run_time
+from relayout.ops import axis_maps
+from relayout.ops.facts import (
+    CARRIES,
+    CHANNELS_FIRST,
+    Evaluation,
+    LayoutFacts,
+    LengthFacts,
+    NumberFacts,
+    OpFacts,
+    Storage,
+)
+from relayout.ops.kernels import OPAQUE, KernelFacts, Role
+from relayout.ops.kind import Kind
+from relayout.ops.lengths import cuts, entries
+from relayout.ops.named_axes import (
+    PAD_AXES,
+    PADS,
+    SLICE_AXES,
+    STARTS,
+    looked_up,
+    named_at_run_time,
+    slice_axes,
+)
 from relayout.ops.rule import OpRule, barrier, lead_only
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from relayout.layout.permutation import Permutation
-
-STARTS = Parameter("starts", 1)
-SLICE_AXES = Parameter("axes", 3)
-PADS = Parameter("pads", 1)
-PAD_AXES = Parameter("axes", 3)
 
 
 def positions(order: Permutation, axes: Iterable[int]) -> tuple[int, ...]:
@@ -62,20 +79,6 @@ def slice_(view: NodeView, order: Permutation) -> Transport | Refusal:
     return lead_only(view, order, Changes(constants={SLICE_AXES.index: written}))
 
 
-def slice_axes(view: NodeView) -> tuple[int, ...] | Refusal:
-    """Axes that are left out are the first ones, as many as there are starts."""
-    axes = SLICE_AXES.read_ints(view)
-    if axes is not None:
-        return axes
-    starts = STARTS.read_ints(view)
-    if isinstance(starts, tuple):
-        return tuple(range(len(starts)))
-    shape = view.shape(STARTS.index)
-    if not shape or not isinstance(shape[0], int):
-        return Refusal("Slice names no axes and gets an unknown number of starts")
-    return tuple(range(shape[0]))
-
-
 def pad(view: NodeView, order: Permutation) -> Transport | Refusal:
     if named_at_run_time(view, PAD_AXES):
         return lead_only(view, order, looked_up(order, PAD_AXES))
@@ -105,12 +108,12 @@ def resize(view: NodeView, order: Permutation) -> Transport | Refusal:
     if view.version < 11:
         return upsample(view, order)
     changes = Changes()
-    for name, index, entries in (
+    for name, index, places in (
         ("roi", 1, halves(order)),
         ("scales", 2, order.axes),
         ("sizes", 3, order.axes),
     ):
-        change = _unless_empty(view, Parameter(name, index), entries)
+        change = _unless_empty(view, Parameter(name, index), places)
         if isinstance(change, Refusal):
             return change
         changes |= change
@@ -178,18 +181,83 @@ def _restated(
     return changes if isinstance(changes, Refusal) else lead_only(view, order, changes)
 
 
-RULES: tuple[OpRule, ...] = (
-    OpRule(("Slice",), slice_),
-    OpRule(("Pad",), pad),
-    OpRule(("Tile",), tile),
-    OpRule(("Upsample",), upsample),
-    OpRule(("Resize",), resize),
-    OpRule(("CenterCropPad",), center_crop_pad),
-    OpRule(("Trilu",), trilu),
-    barrier(
-        "DepthToSpace",
-        "SpaceToDepth",
-        reason="blocks of axes 2 and 3 are entries of the channel axis 1, in that order",
+def _block_move(op_type: str) -> OpFacts:
+    def places(view: NodeView) -> tuple[str, int, str]:
+        return op_type, view.integer("blocksize", 0), view.string("mode", "DCR")
+
+    return OpFacts(
+        (op_type,),
+        barrier("blocks of axes 2 and 3 are entries of the channel axis 1, in that order"),
+        kernel=KernelFacts(Kind.INJECTIVE, move=places),
+        layout=CHANNELS_FIRST,
+    )
+
+
+MOVES = NumberFacts(Evaluation.MOVES)
+SHAPED = LengthFacts(is_shaped_by_constants=True)
+INTERPOLATING = LayoutFacts(prefers_channels_first=True, carries=True)
+
+FACTS: tuple[OpFacts, ...] = (
+    OpFacts(
+        ("Slice",),
+        OpRule(slice_),
+        kernel=KernelFacts(Kind.INJECTIVE, shaping=(1, 2, 3, 4)),
+        layout=CARRIES,
+        axes=axis_maps.sliced,
+        lengths=LengthFacts(entries.sliced, cuts=cuts.sliced, is_shaped_by_constants=True),
+        numbers=MOVES,
+        storage=Storage.PART,
     ),
-    barrier("Col2Im", reason="Col2Im packs channels and the places of a block into axis 1"),
+    OpFacts(
+        ("Pad",),
+        OpRule(pad),
+        kernel=KernelFacts(Kind.INJECTIVE, (1, 2, 3), (1, 3)),
+        layout=CARRIES,
+        axes=axis_maps.padded,
+        lengths=SHAPED,
+        storage=Storage.PASSED,
+    ),
+    OpFacts(
+        ("Tile",),
+        OpRule(tile),
+        kernel=KernelFacts(Kind.BROADCAST, shaping=(1,), role=Role.GATHER),
+        layout=CARRIES,
+        axes=axis_maps.repeated,
+        lengths=SHAPED,
+        numbers=MOVES,
+    ),
+    OpFacts(
+        ("Upsample",),
+        OpRule(upsample),
+        kernel=KernelFacts(Kind.INJECTIVE, shaping=(1,)),
+        layout=INTERPOLATING,
+        storage=Storage.PASSED,
+    ),
+    OpFacts(
+        ("Resize",),
+        OpRule(resize),
+        kernel=KernelFacts(Kind.INJECTIVE, shaping=(1, 2, 3)),
+        layout=INTERPOLATING,
+        lengths=SHAPED,
+        storage=Storage.PASSED,
+    ),
+    OpFacts(
+        ("CenterCropPad",),
+        OpRule(center_crop_pad),
+        kernel=KernelFacts(Kind.INJECTIVE, shaping=(1,)),
+        layout=CARRIES,
+    ),
+    OpFacts(
+        ("Trilu",),
+        OpRule(trilu),
+        kernel=KernelFacts(Kind.ELEMENTWISE, (1,)),
+        layout=CARRIES,
+    ),
+    _block_move("DepthToSpace"),
+    _block_move("SpaceToDepth"),
+    OpFacts(
+        ("Col2Im",),
+        barrier("Col2Im packs channels and the places of a block into axis 1"),
+        kernel=OPAQUE,
+    ),
 )

@@ -6,7 +6,11 @@ from typing import TYPE_CHECKING
 
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Changes, Refusal, Transport
+from relayout.ops import axis_maps, rows
 from relayout.ops import normalization_steps as by_steps
+from relayout.ops.facts import CARRIES, KnownLayout, LayoutFacts, OpFacts, Storage
+from relayout.ops.kernels import COMPLEX, OPAQUE, KernelFacts, rowwise
+from relayout.ops.kind import Kind
 from relayout.ops.rule import OpRule, lead_only
 
 if TYPE_CHECKING:
@@ -78,11 +82,43 @@ def mean_variance(view: NodeView, order: Permutation) -> Transport | Refusal:
     return lead_only(view, order, Changes(attributes={"axes": stored}))
 
 
-RULES: tuple[OpRule, ...] = (
-    OpRule(("BatchNormalization",), batch_normalization),
-    OpRule(("LRN",), local_response),
-    OpRule(("InstanceNormalization",), instance_normalization),
-    OpRule(("GroupNormalization",), group_normalization),
-    OpRule(("LayerNormalization", "RMSNormalization"), trailing),
-    OpRule(("MeanVarianceNormalization",), mean_variance),
+def _batch_kind(view: NodeView) -> Kind:
+    """A scale and a shift per channel, unless it also learns."""
+    return Kind.OPAQUE if view.integer("training_mode", 0) else Kind.BROADCAST
+
+
+CHANNELS_FIRST = LayoutFacts(KnownLayout.CHANNELS_FIRST, carries=True)
+"""It carries the layout of tensors that have no spatial axes."""
+
+FACTS: tuple[OpFacts, ...] = (
+    OpFacts(
+        ("BatchNormalization",),
+        OpRule(batch_normalization),
+        kernel=KernelFacts(_batch_kind),
+        layout=LayoutFacts(prefers_channels_first=True, carries=True),
+        axes=axis_maps.by_channel,
+        storage=Storage.PASSED,
+    ),
+    OpFacts(("LRN",), OpRule(local_response), kernel=OPAQUE, layout=CHANNELS_FIRST),
+    OpFacts(
+        ("InstanceNormalization",),
+        OpRule(instance_normalization),
+        kernel=rowwise(rows.spatial),
+        layout=CHANNELS_FIRST,
+        axes=axis_maps.by_channel,
+    ),
+    OpFacts(
+        ("GroupNormalization",),
+        OpRule(group_normalization),
+        kernel=COMPLEX,
+        layout=CHANNELS_FIRST,
+    ),
+    OpFacts(
+        ("LayerNormalization", "RMSNormalization"),
+        OpRule(trailing),
+        kernel=rowwise(rows.trailing),
+        layout=CARRIES,
+        axes=axis_maps.trailing,
+    ),
+    OpFacts(("MeanVarianceNormalization",), OpRule(mean_variance), kernel=COMPLEX, layout=CARRIES),
 )

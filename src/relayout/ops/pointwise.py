@@ -35,7 +35,7 @@ RESHAPE_BY_OPERAND = 5
 def folded(view: NodeView, order: Permutation, weight: int) -> Transport | Refusal:
     """A convolution takes all axes that are stored before its channels as its batch.
 
-    Axes of length 1 behind the channels keep the others in place: [N,H,C,W] is [N*H,C,1,W], so that
+    Axes of length 1 after the channels keep the others in place: [N,H,C,W] is [N*H,C,1,W], so that
     the node and its weight, which has a length of 1 along each of them, stay as they are.
     """
     channels = order.position(1)
@@ -44,7 +44,7 @@ def folded(view: NodeView, order: Permutation, weight: int) -> Transport | Refus
     if channels == 1:
         return lead_only(view, order)
     if channels == 0 or channels == order.rank - 1 or view.version < RESHAPE_BY_OPERAND:
-        return Refusal(f"{view.op_type} needs an axis before its channels and one behind")
+        return Refusal(f"{view.op_type} needs an axis before its channels and one after")
     lengths, windows = view.shape(0), view.shape(weight)
     if lengths is None or windows is None or 0 in lengths:
         return fixed_axes(view)

@@ -1,4 +1,4 @@
-"""Operators that gather a window, or all, of the spatial axes behind batch and channels."""
+"""Operators that gather a window, or all, of the spatial axes after batch and channels."""
 
 from __future__ import annotations
 
@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from relayout.layout.transport import Changes, Refusal, Transport
+from relayout.ops import rows
 from relayout.ops.convolution import spatial_changes
+from relayout.ops.facts import CHANNELS_FIRST, LayoutFacts, OpFacts, Storage
+from relayout.ops.kernels import COMPLEX, INJECTIVE, OPAQUE, KernelFacts, window
+from relayout.ops.kind import Kind
+from relayout.ops.reduction import reducing
 from relayout.ops.rule import OpRule, barrier, lead_only
 
 if TYPE_CHECKING:
@@ -21,7 +26,7 @@ OPERAND_AXES_SINCE = 18
 def pool(view: NodeView, order: Permutation) -> Transport | Refusal:
     """A pool treats batch and channels alike, so these two may change places."""
     if not order.keeps((0, 1)):
-        return Refusal(f"{view.op_type} pools every axis behind the first two")
+        return Refusal(f"{view.op_type} pools every axis after the first two")
     if view.uses_result(1):
         return Refusal(f"{view.op_type} gives places counted through the whole tensor")
     changes = spatial_changes(view, order)
@@ -29,7 +34,7 @@ def pool(view: NodeView, order: Permutation) -> Transport | Refusal:
 
 
 def global_pool(view: NodeView, order: Permutation) -> Transport | Refusal:
-    """The pool itself where the spatial axes stay behind, else a reduction of where they are."""
+    """The pool itself where the spatial axes stay last, else a reduction of where they are."""
     if order.keeps((0, 1)):
         return lead_only(view, order)
     reduction = _reduction(view)
@@ -57,18 +62,41 @@ def _axes(view: NodeView, axes: list[int]) -> Changes:
     return Changes(constants={1: np.asarray(axes, np.int64)})
 
 
-RULES: tuple[OpRule, ...] = (
-    OpRule(("MaxPool", "AveragePool", "LpPool"), pool),
-    OpRule(("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool"), global_pool),
-    barrier("MaxUnpool", reason="MaxUnpool reads places counted through the whole tensor"),
-    barrier(
-        "MaxRoiPool",
-        "RoiAlign",
-        reason="regions of interest name the last two axes by their coordinates x and y",
+ONE_OPERAND = window(0)
+SAMPLED = barrier("a sampling grid names the spatial axes by the columns of its last axis")
+
+FACTS: tuple[OpFacts, ...] = (
+    OpFacts(
+        ("MaxPool", "AveragePool"),
+        OpRule(pool),
+        kernel=ONE_OPERAND,
+        layout=CHANNELS_FIRST,
+        storage=Storage.POOLED,
     ),
-    barrier(
-        "GridSample",
-        "AffineGrid",
-        reason="a sampling grid names the spatial axes by the columns of its last axis",
+    OpFacts(("LpPool",), OpRule(pool), kernel=ONE_OPERAND, layout=CHANNELS_FIRST),
+    OpFacts(
+        ("GlobalAveragePool", "GlobalMaxPool"),
+        OpRule(global_pool),
+        kernel=reducing(rows.spatial, kind=Kind.COMPLEX),
+        layout=CHANNELS_FIRST,
+        storage=Storage.PASSED,
     ),
+    OpFacts(("GlobalLpPool",), OpRule(global_pool), kernel=COMPLEX, layout=CHANNELS_FIRST),
+    OpFacts(
+        ("MaxUnpool",),
+        barrier("MaxUnpool reads places counted through the whole tensor"),
+        kernel=OPAQUE,
+    ),
+    OpFacts(
+        ("MaxRoiPool", "RoiAlign"),
+        barrier("regions of interest name the last two axes by their coordinates x and y"),
+        kernel=COMPLEX,
+    ),
+    OpFacts(
+        ("GridSample",),
+        SAMPLED,
+        kernel=INJECTIVE,
+        layout=LayoutFacts(prefers_channels_first=True),
+    ),
+    OpFacts(("AffineGrid",), SAMPLED, kernel=KernelFacts(Kind.INJECTIVE, shaping=(1,))),
 )

@@ -9,11 +9,15 @@ import onnx_ir as ir
 
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Changes, Refusal, Transport
+from relayout.ops import axis_maps
 from relayout.ops.broadcasting import aligned
+from relayout.ops.facts import KnownLayout, LayoutFacts, NumberFacts, OpFacts
+from relayout.ops.kernels import COMPLEX, INJECTIVE, OPAQUE, KernelFacts, Role, WeightRule
+from relayout.ops.kind import Kind
 from relayout.ops.matmul import (
     PLAIN,
     Dialect,
-    Reading,
+    FactorReading,
     product_rule,
     readings_by_flags,
     written_flags,
@@ -85,11 +89,11 @@ GEMM_WITHOUT_C = 11
 """The opset version from which Gemm's third operand may be left out."""
 
 
-def write_gemm(_view: NodeView, first: Reading, second: Reading) -> Changes:
+def write_gemm(_view: NodeView, first: FactorReading, second: FactorReading) -> Changes:
     return Changes(written_flags(first, second))
 
 
-def write_matmul(view: NodeView, first: Reading, second: Reading) -> Changes | None:
+def write_matmul(view: NodeView, first: FactorReading, second: FactorReading) -> Changes | None:
     """MatMul reads both factors as they are; of two matrices it can be a Gemm, which has flags."""
     if (first, second) == (PLAIN, PLAIN):
         return Changes()
@@ -108,7 +112,7 @@ def matmul_rule(dialect: Dialect, *, convolves: bool = True) -> OpRule:
             return matrix_product(view, order)
         return product_as_convolution(view, order)
 
-    return product_rule("MatMul", dialect, or_else=(not_of_matrices, pull_matrix_product))
+    return product_rule(dialect, or_else=(not_of_matrices, pull_matrix_product))
 
 
 def determinant(_view: NodeView, order: Permutation) -> Transport | Refusal:
@@ -135,11 +139,11 @@ def _is_one_number(view: NodeView, index: int) -> bool:
     return not view.has(index) or (shape is not None and all(length == 1 for length in shape))
 
 
-def _integer_rule(op_type: str, exchange: tuple[int, ...]) -> OpRule:
+def _integer_rule(exchange: tuple[int, ...]) -> OpRule:
     """A product of quantised factors, of which each has one scale where they change places."""
     slots = (0, exchange[0])
 
-    def write(view: NodeView, first: Reading, second: Reading) -> Changes | None:
+    def write(view: NodeView, first: FactorReading, second: FactorReading) -> Changes | None:
         parameters = [index for index in range(view.arity) if index not in slots]
         single = all(_is_one_number(view, index) for index in parameters)
         return Changes() if (first, second) == (PLAIN, PLAIN) and single else None
@@ -154,31 +158,66 @@ def _integer_rule(op_type: str, exchange: tuple[int, ...]) -> OpRule:
         return right in (left, ir.DataType.UINT8)
 
     return product_rule(
-        op_type,
         Dialect(write, exchange=exchange, can_exchange=can_exchange),
         lead=first_operand,
         or_else=(matrix_product, pull_matrix_product),
     )
 
 
-RULES = (
-    matmul_rule(Dialect(write_matmul)),
-    _integer_rule("MatMulInteger", (1, 0, 3, 2)),
-    _integer_rule("QLinearMatMul", (3, 4, 5, 0, 1, 2, 6, 7)),
-    product_rule("Gemm", Dialect(write_gemm, readings_by_flags)),
-    OpRule(("Det",), determinant, pull_determinant),
-    barrier(
-        *("Attention", "LinearAttention", "RotaryEmbedding"),
-        reason="attention fixes the meaning of each of its axes",
+def _columns(view: NodeView) -> int | None:
+    weight = view.constant(1)
+    return 1 if weight is not None and weight.ndim == 2 else None
+
+
+def _columns_by_flag(view: NodeView) -> int:
+    return 0 if view.integer("transB", 0) else 1
+
+
+def _multiplying(results: WeightRule | None = None) -> KernelFacts:
+    return KernelFacts(
+        Kind.COMPLEX, role=Role.PRODUCT, streamed=(0, 1), weight_results=results, has_rows=True
+    )
+
+
+MATRICES = LayoutFacts(KnownLayout.PLAIN)
+PRODUCT = NumberFacts(sums_products=True, joins_quantisers=True)
+ATTENTION = barrier("attention fixes the meaning of each of its axes")
+OF_ONE_RUNTIME = barrier("a product with transposes of its own, known to one runtime only")
+
+FACTS: tuple[OpFacts, ...] = (
+    OpFacts(
+        ("MatMul",),
+        matmul_rule(Dialect(write_matmul)),
+        kernel=_multiplying(_columns),
+        layout=MATRICES,
+        axes=axis_maps.product,
+        numbers=PRODUCT,
     ),
-    barrier(
-        "FlexAttention",
-        reason="attention fixes the meaning of each of its axes",
+    OpFacts(
+        ("Gemm",),
+        product_rule(Dialect(write_gemm, readings_by_flags)),
+        kernel=_multiplying(_columns_by_flag),
+        layout=MATRICES,
+        numbers=PRODUCT,
+    ),
+    OpFacts(("MatMulInteger",), _integer_rule((1, 0, 3, 2)), kernel=COMPLEX, layout=MATRICES),
+    OpFacts(
+        ("QLinearMatMul",),
+        _integer_rule((3, 4, 5, 0, 1, 2, 6, 7)),
+        kernel=COMPLEX,
+        layout=MATRICES,
+        numbers=NumberFacts(quantises=True),
+    ),
+    OpFacts(("Det",), OpRule(determinant, pull_determinant), kernel=OPAQUE),
+    OpFacts(("Attention", "LinearAttention"), ATTENTION, kernel=COMPLEX),
+    OpFacts(("RotaryEmbedding",), ATTENTION, kernel=INJECTIVE),
+    OpFacts(
+        ("FlexAttention",),
+        ATTENTION,
         domain="ai.onnx.preview",
+        kernel=OPAQUE,
+        computes_only=False,
     ),
-    barrier(
-        *("FusedMatMul", "TransposeMatMul"),
-        reason="a product with transposes of its own, known to one runtime only",
-        domain="com.microsoft",
-    ),
+    OpFacts(("FusedMatMul",), OF_ONE_RUNTIME, domain="com.microsoft", kernel=_multiplying()),
+    OpFacts(("TransposeMatMul",), OF_ONE_RUNTIME, domain="com.microsoft", computes_only=False),
 )

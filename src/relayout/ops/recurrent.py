@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Changes, Refusal, Transport
+from relayout.ops.facts import OpFacts
+from relayout.ops.kernels import OPAQUE
 from relayout.ops.rule import OpRule
 
 if TYPE_CHECKING:
@@ -51,4 +53,4 @@ def pull_recurrent(view: NodeView, result: Permutation) -> Permutation | Refusal
     return Refusal(f"{view.op_type} can only exchange batch and time")
 
 
-RULES = (OpRule(("RNN", "GRU", "LSTM"), recurrent, pull_recurrent),)
+FACTS = (OpFacts(("RNN", "GRU", "LSTM"), OpRule(recurrent, pull_recurrent), kernel=OPAQUE),)

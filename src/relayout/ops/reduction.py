@@ -5,31 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import TypeAlias
 
-from relayout.graph.read import NodeView, Parameter
+from relayout.graph.read import NodeView
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Changes, Refusal, Transport
-from relayout.ops.axis import looked_up, moved_axis, named_at_run_time
-from relayout.ops.rule import OpRule, PullRule, lead_only
-
-REDUCE = (
-    *("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean"),
-    *("ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare"),
+from relayout.ops import axis_maps, rows
+from relayout.ops.facts import CARRIES, Evaluation, NumberFacts, OpFacts
+from relayout.ops.kernels import KernelFacts, Role, RowsRule
+from relayout.ops.kind import Kind
+from relayout.ops.named_axes import (
+    AXES,
+    keeps_axes,
+    looked_up,
+    moved_axis,
+    named_at_run_time,
+    reduced_axes,
 )
-
-AXES = Parameter("axes", 1)
+from relayout.ops.rule import OpRule, PullRule, lead_only
 
 AxesOf: TypeAlias = Callable[[NodeView, int], tuple[int, ...] | Refusal]
 """The axes, counted from 0, that a node reduces in an operand of this rank."""
-
-
-def reduced_axes(view: NodeView, rank: int) -> tuple[int, ...] | Refusal:
-    """Those named; if none are, then all or none, as the node says."""
-    axes = AXES.read_ints(view)
-    if isinstance(axes, Refusal):
-        return axes
-    if axes:
-        return tuple(axis % rank for axis in axes)
-    return () if view.integer("noop_with_empty_axes", 0) else tuple(range(rank))
 
 
 def searched_axis(view: NodeView, rank: int) -> tuple[int, ...]:
@@ -72,7 +66,7 @@ def pull_reduced(axes_of: AxesOf) -> PullRule:
 def restored(result: Permutation, axes: Collection[int]) -> Permutation:
     """An order that becomes `result` when source `axes` vanish.
 
-    Each of them is stored right behind the axis that precedes it in the source.
+    Each of them is stored right after the axis that precedes it in the source.
     """
     rank = result.rank + len(axes)
     kept = [axis for axis in range(rank) if axis not in axes]
@@ -89,11 +83,38 @@ def _reduced(
     return Transport((order, *(None,) * (view.arity - 1)), (result,), changes)
 
 
-def keeps_axes(view: NodeView) -> bool:
-    return bool(view.integer("keepdims", 1))
+def reducing(
+    rows_of: RowsRule, *, kind: Kind = Kind.REDUCTION, shaping: tuple[int, ...] = ()
+) -> KernelFacts:
+    """A kernel that gives one element for each row."""
+    return KernelFacts(kind, shaping=shaping, role=Role.REDUCTION, rows=rows_of)
 
 
-RULES: tuple[OpRule, ...] = (
-    OpRule(REDUCE, reduce, pull_reduced(reduced_axes)),
-    OpRule(("ArgMax", "ArgMin"), search, pull_reduced(searched_axis)),
+def _reduction(*op_types: str, numbers: NumberFacts | None = None) -> OpFacts:
+    return OpFacts(
+        op_types,
+        OpRule(reduce, pull_reduced(reduced_axes)),
+        kernel=reducing(rows.reduced, shaping=(1,)),
+        layout=CARRIES,
+        axes=axis_maps.reduced,
+        numbers=numbers or NumberFacts(),
+    )
+
+
+REDUCTIONS = (
+    _reduction(
+        *("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean"),
+        *("ReduceMin", "ReduceSum", "ReduceSumSquare"),
+    ),
+    _reduction("ReduceProd", numbers=NumberFacts(Evaluation.INTEGERS)),
+)
+
+FACTS: tuple[OpFacts, ...] = (
+    *REDUCTIONS,
+    OpFacts(
+        ("ArgMax", "ArgMin"),
+        OpRule(search, pull_reduced(searched_axis)),
+        kernel=reducing(rows.along(0)),
+        layout=CARRIES,
+    ),
 )

@@ -1,11 +1,29 @@
-"""Finds the rule of a node; an operator nobody wrote a rule for is a barrier."""
+"""Finds the facts about the operator of a node; one that nobody declared is unknown.
+
+A package declares operators with an entry point, which is loaded when a model has an operator that
+is not known here. It names facts, a sequence of them, or a function without arguments that gives
+either:
+
+[project.entry-points."relayout.ops"]
+mine = "my_package:FACTS"
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
+from importlib.metadata import EntryPoint
+from typing import overload
 
+import onnx_ir as ir
+
+from relayout.errors import RelayoutError, quoted
+from relayout.graph.editing.editor import is_our_own
 from relayout.graph.read import NodeView
-from relayout.layout.permutation import Permutation
+from relayout.graph.region import KERNEL_DOMAIN
+from relayout.layout.permutation import AxisError, Permutation
+from relayout.layout.splitting import AxisMap
 from relayout.layout.transport import Refusal, Transport
 from relayout.ops import (
     axis,
@@ -26,7 +44,12 @@ from relayout.ops import (
     source,
     views,
 )
-from relayout.ops.rule import OpRule, ask, barrier
+from relayout.ops.facts import OpFacts
+from relayout.ops.like import facts_like
+from relayout.ops.rule import OpRule, ask
+from relayout.registry.registry import installed, loaded
+
+GROUP = "relayout.ops"
 
 FAMILIES = (
     elementwise,
@@ -48,22 +71,58 @@ FAMILIES = (
     contrib,
 )
 
-RULES: dict[tuple[str, str], OpRule] = {
-    (rule.domain, op_type): rule
+FACTS: dict[tuple[str, str], OpFacts] = {
+    (facts.domain, op_type): facts
     for family in FAMILIES
-    for rule in family.RULES
-    for op_type in rule.op_types
+    for facts in family.FACTS
+    for op_type in facts.op_types
 }
+"""Every operator that is known so far, by domain and name."""
+
+UNKNOWN = OpFacts((), computes_only=False)
+"""What is known of an operator that nobody declared."""
 
 
-def key_of(view: NodeView) -> tuple[str, str]:
-    """Domain and operator; the two names of the standard domain are one."""
-    return "" if view.node.domain == "ai.onnx" else view.node.domain, view.op_type
+def facts_of(node: ir.Node) -> OpFacts:
+    """What is known of the operator of a node."""
+    return facts_named(node.domain, node.op_type)
+
+
+def facts_named(domain: str, op_type: str) -> OpFacts:
+    """What is known of an operator; the standard domain has no name."""
+    return FACTS.get((domain, op_type)) or _declared_outside(domain, op_type)
+
+
+def facts_in_any_layout(node: ir.Node) -> OpFacts:
+    """The same, where a kernel of another layout counts as the operator that it stands for."""
+    return facts_of(node) if node.domain != KERNEL_DOMAIN else _of_kernel(node.op_type)
+
+
+@cache
+def _of_kernel(name: str) -> OpFacts:
+    found = re.match(r"(\w+?)\dd(_|$)", name)
+    return facts_named("", found[1]) if found else UNKNOWN
+
+
+def names_of(is_wanted: Callable[[OpFacts], object]) -> tuple[str, ...]:
+    """The full names of the operators that are so."""
+    return tuple(full_name(*key) for key, facts in FACTS.items() if is_wanted(facts))
+
+
+def full_name(domain: str, op_type: str) -> str:
+    return f"{domain}.{op_type}" if domain else op_type
+
+
+# questions to the facts
+
+
+def computes_only(node: ir.Node) -> bool:
+    """Whether a node does nothing but compute, so that it may go where nothing reads it."""
+    return is_our_own(node) or facts_of(node).computes_only
 
 
 def rule_of(view: NodeView) -> OpRule:
-    key = key_of(view)
-    return RULES.get(key) or _unknown(*key)
+    return facts_of(view.node).rule
 
 
 def transport(view: NodeView, order: Permutation) -> Transport | Refusal:
@@ -71,7 +130,92 @@ def transport(view: NodeView, order: Permutation) -> Transport | Refusal:
     return ask(rule_of(view), view, order)
 
 
-@cache
-def _unknown(domain: str, op_type: str) -> OpRule:
-    name = f"{domain}.{op_type}" if domain else op_type
-    return barrier(op_type, reason=f"nothing is known about operator {name}", domain=domain)
+def axis_map(view: NodeView) -> AxisMap | Refusal:
+    """How the axes of a node belong together, or why nothing can be said."""
+    axes = facts_of(view.node).axes
+    if axes is None:
+        return Refusal(f"nothing is known about the axes of {view.op_type}")
+    if view.unknown_attribute is not None or view.rank(0) is None:
+        return Refusal(f"the rank or an attribute of {view.op_type} is unknown")
+    try:
+        return axes(view)
+    except AxisError as error:
+        return Refusal(f"{view.op_type} is not valid: {error}")
+
+
+# operators from outside
+
+
+@overload
+def register_operator(facts: OpFacts, /) -> None: ...
+
+
+@overload
+def register_operator(domain: str, op_type: str, /, *, like: str | tuple[str, str]) -> None: ...
+
+
+def register_operator(
+    facts: OpFacts | str, op_type: str = "", /, *, like: str | tuple[str, str] = ""
+) -> None:
+    """Declare an operator: by facts, or as one that treats the axes of its operands like another.
+
+    `like` names an operator of the standard domain, or a domain and an operator. Its operands and
+    attributes mean the same as those of the newest version. It may compute other numbers, so it is
+    neither evaluated nor stated by other operators. What is known already is refused.
+    """
+    if isinstance(facts, OpFacts):
+        _add([facts])
+        return
+    if not op_type or not like:
+        raise RelayoutError("an operator is registered by its facts, or by domain, name and like")
+    domain, name = ("", like) if isinstance(like, str) else like
+    known = facts_named(_unnamed(domain), name)
+    if known is UNKNOWN:
+        raise RelayoutError(f"there is no operator {full_name(domain, name)} to be like")
+    _add([facts_like(known, name, domain=facts, op_type=op_type)])
+
+
+def _add(declared: Sequence[OpFacts]) -> None:
+    """An operator that is known already is refused, so that no two facts contradict each other."""
+    added: dict[tuple[str, str], OpFacts] = {}
+    for facts in declared:
+        for op_type in facts.op_types:
+            key = _unnamed(facts.domain), op_type
+            if (added.get(key) or FACTS.get(key) or facts) is not facts:
+                raise RelayoutError(f"there is an operator {full_name(*key)} already")
+            added[key] = facts
+    FACTS.update(added)
+
+
+def _unnamed(domain: str) -> str:
+    """The standard domain has a name too, which nodes leave out."""
+    return "" if domain == "ai.onnx" else domain
+
+
+def _declared_outside(domain: str, op_type: str) -> OpFacts:
+    """The facts of another package's operator; whoever needs none does not look for packages."""
+    if domain != KERNEL_DOMAIN and GROUP not in _LOADED:
+        _LOADED.add(GROUP)
+        try:
+            _add([facts for point in installed(GROUP) for facts in _declared(point)])
+        except RelayoutError:
+            _LOADED.remove(GROUP)
+            raise
+    return FACTS.get((domain, op_type), UNKNOWN)
+
+
+_LOADED: set[str] = set()
+
+
+def _declared(point: EntryPoint) -> list[OpFacts]:
+    """The facts that an entry point names, or that the function gives which it names."""
+    value, plugin = loaded(point), f"the plugin {point.group} {quoted(point.name)}"
+    try:
+        given = value() if callable(value) else value
+    except Exception as error:
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        raise RelayoutError(f"{plugin} cannot give its operators: {reason}") from error
+    found = list(given) if isinstance(given, Iterable) else [given]
+    if not all(isinstance(facts, OpFacts) for facts in found):
+        raise RelayoutError(f"{plugin} gives no OpFacts")
+    return found

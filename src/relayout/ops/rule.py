@@ -47,11 +47,9 @@ class OpRule:
     length 1, or refuses.
     """
 
-    op_types: tuple[str, ...]
     transport: TransportRule
     pull: PullRule = same_order
     lead: LeadRule = first_operand
-    domain: str = ""
     joint: JointRule = nothing_joint
     """What an order of an operand makes worth trying, where operands choose theirs separately."""
     separate: SeparateRule | None = None
@@ -88,7 +86,7 @@ def ask_separate(
 ) -> Transport | Refusal:
     """The answer of a rule to an order for every operand and for the result."""
     if rule.separate is None or view.unknown_attribute is not None:
-        return Refusal(f"{view.op_type} cannot be told how each of its operands is stored")
+        return Refusal(f"{view.op_type} has no form with every operand in an order of its own")
     asked = [(index, order) for index, order in enumerate(inputs) if order is not None]
     refusals = [_unfit(view, index, order) for index, order in asked]
     refusal = next(filter(None, refusals), None)
@@ -117,14 +115,21 @@ def lead_only(view: NodeView, order: Permutation, changes: Changes | None = None
     return Transport(inputs, (order,) * view.results, changes or Changes())
 
 
-def barrier(*op_types: str, reason: str, domain: str = "") -> OpRule:
-    """An operator that runs only as it stands, with the reason."""
+def barrier(reason: str) -> OpRule:
+    """The rule of an operator that runs only as it stands, with the reason."""
     refusal = Refusal(reason)
 
-    def refuse_transport(_view: NodeView, _order: Permutation) -> Refusal:
+    def refuse(_view: NodeView, _order: Permutation) -> Refusal:
         return refusal
 
-    def refuse_pull(_view: NodeView, _order: Permutation) -> Refusal:
-        return refusal
+    return OpRule(refuse, refuse, barrier=True)
 
-    return OpRule(op_types, refuse_transport, refuse_pull, domain=domain, barrier=True)
+
+def _nothing_known(view: NodeView, _order: Permutation) -> Refusal:
+    domain, op_type = view.node.domain, view.node.op_type
+    name = f"{domain}.{op_type}" if domain else op_type
+    return Refusal(f"nothing is known about operator {name}")
+
+
+NOTHING_KNOWN = OpRule(_nothing_known, _nothing_known, barrier=True)
+"""The rule of an operator that nobody wrote one for."""

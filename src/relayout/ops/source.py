@@ -8,6 +8,10 @@ import numpy as np
 
 from relayout.graph.read import NodeView, Parameter
 from relayout.layout.transport import Changes, Refusal, Transport
+from relayout.ops.facts import Evaluation, LengthFacts, NumberFacts, OpFacts
+from relayout.ops.kernels import COMPLEX, ELEMENTWISE, OPAQUE, KernelFacts
+from relayout.ops.kind import Kind
+from relayout.ops.lengths import entries
 from relayout.ops.rule import OpRule, barrier, lead_only
 
 if TYPE_CHECKING:
@@ -46,42 +50,87 @@ def pull_string_split(_view: NodeView, result: Permutation) -> Permutation | Ref
     return result.drop({result.rank - 1})
 
 
-RULES = (
-    OpRule(("DFT",), fourier),
-    OpRule(("StringSplit",), string_split, pull_string_split),
-    OpRule(("Binarizer", "CategoryMapper", "LabelEncoder"), lead_only, domain=ML),
-    barrier(
-        *("Constant", "ConstantOfShape", "Range", "HannWindow", "HammingWindow"),
-        *("BlackmanWindow", "MelWeightMatrix", "ImageDecoder"),
-        reason="a tensor made from parameters has no operand to permute",
+MADE = barrier("a tensor made from parameters has no operand to permute")
+LOSS = barrier("a loss fixes its class axis and reads its labels beside it")
+INTEGERS = NumberFacts(Evaluation.INTEGERS)
+
+FACTS: tuple[OpFacts, ...] = (
+    OpFacts(("DFT",), OpRule(fourier), kernel=OPAQUE),
+    OpFacts(("StringSplit",), OpRule(string_split, pull_string_split), kernel=OPAQUE),
+    OpFacts(
+        ("ConstantOfShape",),
+        MADE,
+        kernel=KernelFacts(Kind.ELEMENTWISE, shaping=(0,)),
+        lengths=LengthFacts(shape=entries.filled, is_shaped_by_constants=True),
+        numbers=INTEGERS,
     ),
-    barrier("EyeLike", reason="EyeLike reads only the shape of its operand"),
-    barrier(
-        *("RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike"),
-        *("Bernoulli", "Multinomial"),
-        reason="random numbers are drawn in element order",
+    OpFacts(
+        ("Range",),
+        MADE,
+        kernel=OPAQUE,
+        lengths=LengthFacts(shape=entries.counted_up, is_shaped_by_constants=True),
+        numbers=INTEGERS,
     ),
-    barrier("STFT", reason="STFT fixes the meaning of each of its axes: batch, signal, parts"),
-    barrier(
-        *("StringNormalizer", "TfIdfVectorizer"),
-        reason="strings are read as a list, or as one row of a table",
+    OpFacts(
+        (
+            *("Constant", "HannWindow", "HammingWindow", "BlackmanWindow", "MelWeightMatrix"),
+            "ImageDecoder",
+        ),
+        MADE,
+        kernel=OPAQUE,
     ),
-    barrier("NonMaxSuppression", reason="NonMaxSuppression fixes the axes of its boxes and scores"),
-    barrier(
-        *("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"),
-        reason="a loss fixes its class axis and reads its labels beside it",
+    OpFacts(
+        ("EyeLike",), barrier("EyeLike reads only the shape of its operand"), kernel=ELEMENTWISE
     ),
-    barrier(
-        *("ArrayFeatureExtractor", "CastMap", "DictVectorizer", "FeatureVectorizer", "Imputer"),
-        *("LinearClassifier", "LinearRegressor", "Normalizer", "OneHotEncoder", "SVMClassifier"),
-        *("SVMRegressor", "Scaler", "TreeEnsemble", "TreeEnsembleClassifier"),
-        *("TreeEnsembleRegressor", "ZipMap"),
-        reason="rows of features fix the meaning of the axes",
+    OpFacts(
+        (
+            *("RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike"),
+            *("Bernoulli", "Multinomial"),
+        ),
+        barrier("random numbers are drawn in element order"),
+        kernel=OPAQUE,
+    ),
+    OpFacts(
+        ("STFT",),
+        barrier("STFT fixes the meaning of each of its axes: batch, signal, parts"),
+        kernel=OPAQUE,
+    ),
+    OpFacts(
+        ("StringNormalizer", "TfIdfVectorizer"),
+        barrier("strings are read as a list, or as one row of a table"),
+        kernel=OPAQUE,
+    ),
+    OpFacts(
+        ("NonMaxSuppression",),
+        barrier("NonMaxSuppression fixes the axes of its boxes and scores"),
+        kernel=OPAQUE,
+    ),
+    OpFacts(("NegativeLogLikelihoodLoss",), LOSS, kernel=COMPLEX),
+    OpFacts(("SoftmaxCrossEntropyLoss",), LOSS, kernel=OPAQUE),
+    OpFacts(
+        ("Binarizer", "CategoryMapper", "LabelEncoder"),
+        OpRule(lead_only),
         domain=ML,
+        kernel=OPAQUE,
+        computes_only=False,
     ),
-    barrier(
-        *("Adagrad", "Adam", "Gradient", "Momentum"),
-        reason="only inference is restated, not training",
+    OpFacts(
+        (
+            *("ArrayFeatureExtractor", "CastMap", "DictVectorizer", "FeatureVectorizer"),
+            *("Imputer", "LinearClassifier", "LinearRegressor", "Normalizer", "OneHotEncoder"),
+            *("SVMClassifier", "SVMRegressor", "Scaler", "TreeEnsemble"),
+            *("TreeEnsembleClassifier", "TreeEnsembleRegressor", "ZipMap"),
+        ),
+        barrier("rows of features fix the meaning of the axes"),
+        domain=ML,
+        kernel=OPAQUE,
+        computes_only=False,
+    ),
+    OpFacts(
+        ("Adagrad", "Adam", "Gradient", "Momentum"),
+        barrier("only inference is restated, not training"),
         domain=TRAINING,
+        kernel=OPAQUE,
+        computes_only=False,
     ),
 )

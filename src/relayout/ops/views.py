@@ -10,9 +10,14 @@ from relayout.graph.read import NodeView, Parameter, nonzero_lengths, perm_of, s
 from relayout.layout.blocks import UNIT, Block, Reshaping, Size, product, sizes_of
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Changes, Refusal, Transport
+from relayout.ops import axis_maps
+from relayout.ops.facts import Evaluation, LengthFacts, NumberFacts, OpFacts
+from relayout.ops.kernels import INJECTIVE, OPAQUE, KernelFacts, Role
+from relayout.ops.kind import Kind
+from relayout.ops.lengths import entries
+from relayout.ops.named_axes import AXES
 from relayout.ops.rule import OpRule
 
-AXES = Parameter("axes", 1)
 TARGET = Parameter("shape", 1)
 
 ZEROS_SINCE = 14
@@ -246,12 +251,65 @@ def _reshaped(
     return Transport((order, *(None,) * (view.arity - 1)), (result,), changes or Changes())
 
 
-RULES: tuple[OpRule, ...] = (
-    OpRule(("Transpose",), transpose, as_given),
-    OpRule(("Shape",), shape, as_given),
-    OpRule(("Size",), size, as_given),
-    OpRule(("Squeeze",), squeeze, pull_squeeze),
-    OpRule(("Unsqueeze",), unsqueeze, pull_unsqueeze),
-    OpRule(("Flatten",), flatten, pull_flatten),
-    OpRule(("Reshape",), reshape, pull_reshape),
+def _written_order(view: NodeView) -> tuple[int, ...] | None:
+    order = perm_of(view.node)
+    return None if order is None else order.axes
+
+
+def _reshaping_kernel(kind: Kind, shaping: tuple[int, ...] = ()) -> KernelFacts:
+    return KernelFacts(kind, shaping=shaping, role=Role.VIEW, is_view=True, is_exact=True)
+
+
+MOVES = NumberFacts(Evaluation.MOVES)
+INTEGERS = NumberFacts(Evaluation.INTEGERS)
+SAME_ENTRIES = LengthFacts(entries.same, is_shaped_by_constants=True)
+
+FACTS: tuple[OpFacts, ...] = (
+    OpFacts(
+        ("Transpose",),
+        OpRule(transpose, as_given),
+        kernel=KernelFacts(Kind.INJECTIVE, move=_written_order, is_exact=True),
+        axes=axis_maps.transposed,
+        numbers=MOVES,
+    ),
+    OpFacts(
+        ("Shape",),
+        OpRule(shape, as_given),
+        kernel=OPAQUE,
+        lengths=LengthFacts(entries.whole_shape),
+        numbers=INTEGERS,
+    ),
+    OpFacts(("Size",), OpRule(size, as_given), kernel=INJECTIVE, numbers=INTEGERS),
+    OpFacts(
+        ("Squeeze",),
+        OpRule(squeeze, pull_squeeze),
+        kernel=_reshaping_kernel(Kind.INJECTIVE, (1,)),
+        lengths=SAME_ENTRIES,
+        numbers=MOVES,
+    ),
+    OpFacts(
+        ("Unsqueeze",),
+        OpRule(unsqueeze, pull_unsqueeze),
+        kernel=_reshaping_kernel(Kind.BROADCAST, (1,)),
+        lengths=SAME_ENTRIES,
+        numbers=MOVES,
+    ),
+    OpFacts(
+        ("Flatten",),
+        OpRule(flatten, pull_flatten),
+        kernel=_reshaping_kernel(Kind.INJECTIVE),
+        numbers=MOVES,
+    ),
+    OpFacts(
+        ("Reshape",),
+        OpRule(reshape, pull_reshape),
+        kernel=_reshaping_kernel(Kind.INJECTIVE, (1,)),
+        lengths=LengthFacts(
+            entries.same,
+            entries.reshaped,
+            divisors=entries.divisors,
+            is_shaped_by_constants=True,
+        ),
+        numbers=MOVES,
+    ),
 )

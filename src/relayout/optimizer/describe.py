@@ -10,14 +10,14 @@ import onnx_ir as ir
 from relayout.assign.apply import LEAVE_BYTES, STATE_AS_EINSUM
 from relayout.assign.explain import explanations
 from relayout.graph.io.model import LoadedModel
-from relayout.graph.read import Dim, Shape, constant_of, is_default, is_op, perm_of, shape_of
+from relayout.graph.read import Dim, Shape, constant_of, is_default, perm_of, shape_of
 from relayout.graph.region import KERNEL_DOMAIN, regions_of
 from relayout.graph.source_line import source_line
 from relayout.infer.colours import Look, infer_colours, views_of
 from relayout.layout.blocks import is_invented, size_of, sizes_of
+from relayout.ops.facts import InnerCopies
 from relayout.ops.measure import (
     NOMINAL_LENGTH,
-    SOFTMAXES,
     Measure,
     bytes_inside,
     bytes_of,
@@ -25,6 +25,7 @@ from relayout.ops.measure import (
     measure,
     moving_transposes,
 )
+from relayout.ops.registry import facts_of
 from relayout.report.explanation import Explanation
 from relayout.report.layouts import ConflictRecord, LayoutsRecord, TensorRecord
 from relayout.report.records import Assumed, Figures, ModelRecord, PortRecord, TransposeRecord
@@ -186,7 +187,7 @@ def _bytes_note(stated: int) -> tuple[str, ...]:
 def softmax_note(model: ir.Model) -> tuple[str, ...]:
     """Told where bytes are moved that no Transpose moves."""
     found = sum(
-        is_op(node, *SOFTMAXES) and bytes_inside(region.view(node), {}) > 0
+        facts_of(node).copies is InnerCopies.SOFTMAX and bytes_inside(region.view(node), {}) > 0
         for region, node in copying_nodes(model)
     )
     what = "1 Softmax is" if found == 1 else f"{found} Softmaxes are"

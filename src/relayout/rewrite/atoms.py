@@ -18,12 +18,17 @@ from relayout.layout.blocks import Reshaping, Sizes, product, sizes_of
 from relayout.layout.permutation import Permutation
 from relayout.layout.splitting import AxisMap, Groups, merged_from, split_sizes
 from relayout.layout.transport import Refusal
-from relayout.ops.axis_maps import MAPS, axis_map
+from relayout.ops.registry import axis_map, names_of
 from relayout.rewrite.links import RESHAPES, dims_of, read_links
 from relayout.rewrite.worklist import readers
 
 MOST_AXES = 10
 """Tensors of more axes than this are no help to anybody."""
+
+
+def _with_axes() -> tuple[str, ...]:
+    """The operators whose axes can be split."""
+    return names_of(lambda facts: facts.axes is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +40,10 @@ class SinkMerge:
     """
 
     name: str = "let a merge of axes sink"
-    op_types: tuple[str, ...] = tuple(MAPS)
+
+    @property
+    def op_types(self) -> tuple[str, ...]:
+        return _with_axes()
 
     def apply(self, node: ir.Node, editor: Editor) -> Iterable[ir.Node] | None:
         found = _map_of(node, editor)
@@ -61,7 +69,10 @@ class RaiseSplit:
     """
 
     name: str = "let a split of axes rise"
-    op_types: tuple[str, ...] = tuple(MAPS)
+
+    @property
+    def op_types(self) -> tuple[str, ...]:
+        return _with_axes()
 
     def apply(self, node: ir.Node, editor: Editor) -> Iterable[ir.Node] | None:
         found = _map_of(node, editor)

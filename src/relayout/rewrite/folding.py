@@ -16,8 +16,9 @@ from relayout.graph.editing.editor import Editor
 from relayout.graph.read import Shape, constant_of, is_op, shape_of
 from relayout.graph.region import subgraphs_of
 from relayout.layout.transport import Array
-from relayout.ops.folding import INTEGER_ARITHMETIC, MOVES_ONLY, ROUNDS_SIGNED
+from relayout.ops.facts import Evaluation
 from relayout.ops.measure import item_bytes
+from relayout.ops.registry import FACTS, facts_of
 from relayout.rewrite.worklist import readers
 
 SMALL_BYTES = 1 << 20
@@ -38,7 +39,11 @@ class FoldConstants:
     """
 
     name: str = "fold constants"
-    op_types: tuple[str, ...] = tuple(sorted((MOVES_ONLY | INTEGER_ARITHMETIC) - {"Transpose"}))
+    op_types: tuple[str, ...] = tuple(
+        op_type
+        for (domain, op_type), facts in FACTS.items()
+        if not domain and facts.numbers.evaluation is not None and op_type != "Transpose"
+    )
 
     def apply(self, node: ir.Node, editor: Editor) -> Iterable[ir.Node] | None:
         if not _may_fold(node):
@@ -99,7 +104,7 @@ def _may_fold(node: ir.Node) -> bool:
     size = _bytes(result)
     if size is None:
         return False
-    if node.op_type not in MOVES_ONLY:
+    if facts_of(node).numbers.evaluation is not Evaluation.MOVES:
         return _is_exact(result.dtype) and size <= SHAPE_BYTES
     return size <= max(SMALL_BYTES, _freed_bytes(node))
 
@@ -142,7 +147,8 @@ def _evaluated(node: ir.Node, editor: Editor) -> Array | None:
     feeds = {
         f"x{index}": tensor.numpy() for index, tensor in enumerate(tensors) if tensor is not None
     }
-    if node.op_type in ROUNDS_SIGNED and any((array < 0).any() for array in feeds.values()):
+    is_natural = facts_of(node).numbers.evaluation is Evaluation.NATURALS
+    if is_natural and any((array < 0).any() for array in feeds.values()):
         return None
     try:
         results = _evaluator(_alone(node, editor.region.version)).run(None, feeds, attributes={})

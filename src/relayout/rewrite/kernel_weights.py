@@ -11,6 +11,7 @@ from relayout.graph.editing.editor import Editor
 from relayout.graph.names import Names
 from relayout.graph.region import regions_of
 from relayout.layout.transport import Changes, Transport
+from relayout.ops.registry import computes_only
 from relayout.targets.channels_last import ChannelsLastKernel
 from relayout.targets.target import Target
 
@@ -24,7 +25,7 @@ def store_weights(model: ir.Model, target: Target) -> Counter[str]:
     names = Names.of(model)
     applied: Counter[str] = Counter()
     for region in regions_of(model):
-        editor = Editor(region, names)
+        editor = Editor(region, names, computes_only)
         for node in list(region.graph):
             kernel = target.kernel_stored_otherwise(node)
             if kernel is not None and target.weights is not None:

@@ -12,8 +12,7 @@ from relayout.graph.editing.learning import sharpen
 from relayout.graph.read import constant_of, lengths_of
 from relayout.graph.region import subgraphs_of
 from relayout.graph.shapes.node import inferred_shapes
-from relayout.ops.folding import SHAPED_BY_VALUES
-from relayout.ops.registry import RULES
+from relayout.ops.registry import FACTS, facts_of
 from relayout.rewrite.refine import LARGEST_KEPT, is_vague
 from relayout.rewrite.worklist import readers
 
@@ -29,7 +28,7 @@ class LearnShape:
     """
 
     name: str = "learn a shape"
-    op_types: tuple[str, ...] = tuple(op_type for domain, op_type in RULES if not domain)
+    op_types: tuple[str, ...] = tuple(name for (domain, name), _ in FACTS.items() if not domain)
     learned: set[ir.Value] = field(default_factory=set)
 
     def apply(self, node: ir.Node, editor: Editor) -> Iterable[ir.Node] | None:
@@ -45,6 +44,6 @@ class LearnShape:
 
     def _is_told(self, node: ir.Node) -> bool:
         """Whether constants say what the result is like, or something new is known of it."""
-        if node.op_type in SHAPED_BY_VALUES:
+        if facts_of(node).lengths.is_shaped_by_constants:
             return all(constant_of(value) is not None for value in node.inputs[1:] if value)
         return not self.learned.isdisjoint(node.inputs)

@@ -21,7 +21,8 @@ from relayout.layout.blocks import (
 )
 from relayout.layout.permutation import Permutation
 from relayout.layout.strided_view import Link, same_elements
-from relayout.ops.views import AXES, TARGET
+from relayout.ops.named_axes import AXES
+from relayout.ops.views import TARGET
 
 RESHAPES = ("Flatten", "Reshape", "Squeeze", "Unsqueeze")
 VIEWS = (*RESHAPES, "Identity", "Transpose")

@@ -9,7 +9,8 @@ import onnx_ir as ir
 
 from relayout.graph.editing.editor import Editor
 from relayout.graph.read import constant_of, is_op
-from relayout.ops.quantization import ACTIVATIONS, SUMS_OF_PRODUCTS, has_one_scale
+from relayout.ops.quantization import has_one_scale
+from relayout.ops.registry import facts_of
 from relayout.rewrite.worklist import readers
 
 
@@ -48,7 +49,7 @@ def _before_quantiser(
     stored, products = quantiser.inputs[0], readers(result)
     if stored is None or constant_of(stored) is not None or quantiser.graph is not node.graph:
         return None
-    feeds_products = all(is_op(reader, *SUMS_OF_PRODUCTS) for reader in products)
+    feeds_products = all(_sums_products(reader) for reader in products)
     if not products or not feeds_products or result.is_graph_output():
         return None
     reshaped = _reshaped(node, target, stored, editor, before=quantiser)
@@ -76,13 +77,21 @@ def _behind(node: ir.Node, target: ir.TensorProtocol, editor: Editor) -> list[ir
 
 def _joins(follower: ir.Node, maker: ir.Node | None) -> bool:
     """Whether runtimes join a node to the product, or to the activation of one, before it."""
-    if maker is None or is_op(follower, *ACTIVATIONS):
-        return is_op(maker, *SUMS_OF_PRODUCTS)
+    if maker is None or _activates(follower):
+        return _sums_products(maker)
     if not _is_uniform(follower, "QuantizeLinear"):
         return False
-    operand = maker.inputs[0] if is_op(maker, *ACTIVATIONS) else None
+    operand = maker.inputs[0] if _activates(maker) else None
     product = maker if operand is None else operand.producer()
-    return is_op(product, *SUMS_OF_PRODUCTS)
+    return _sums_products(product)
+
+
+def _activates(node: ir.Node) -> bool:
+    return facts_of(node).numbers.activates
+
+
+def _sums_products(node: ir.Node | None) -> bool:
+    return node is not None and facts_of(node).numbers.sums_products
 
 
 def _is_uniform(node: ir.Node, op_type: str) -> bool:

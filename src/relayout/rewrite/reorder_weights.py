@@ -14,11 +14,8 @@ from relayout.graph.editing.editor import Editor
 from relayout.graph.read import constant_of, is_op, shape_of
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Changes, Transport
-from relayout.ops.elementwise import UNARY
+from relayout.ops.registry import facts_of
 from relayout.rewrite.transposes import transposed_source
-
-ALIKE = (*UNARY, "Cast", "Clip")
-"""Operators that treat all elements of their first operand alike."""
 
 BY_FEATURE = ("Add", "Div", "Max", "Min", "Mul", "Pow", "PRelu", "Sub")
 """Operators of two operands that may take a constant for every feature."""
@@ -119,7 +116,7 @@ def _weight(node: ir.Node, operand: int, features: int) -> Reordering | None:
 
 def _alike(node: ir.Node, operand: int, features: int) -> list[Reordering] | None:
     """What has to be reordered for an operator that treats the features one by one."""
-    if is_op(node, *ALIKE) and operand == 0:
+    if facts_of(node).by_element and operand == 0:
         return []
     if not is_op(node, *BY_FEATURE) or len(node.inputs) != 2 or node.inputs[0] is node.inputs[1]:
         return None

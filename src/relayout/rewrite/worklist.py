@@ -10,8 +10,8 @@ import onnx_ir as ir
 
 from relayout.graph.editing.editor import Editor
 from relayout.graph.names import Names
-from relayout.graph.read import is_standard
 from relayout.graph.region import Region, regions_of
+from relayout.ops.registry import computes_only, full_name
 
 VISITS_PER_NODE = 64
 """More visits than this mean that two rewrites undo each other."""
@@ -24,7 +24,9 @@ class Rewrite(Protocol):
     def name(self) -> str: ...
 
     @property
-    def op_types(self) -> tuple[str, ...]: ...
+    def op_types(self) -> tuple[str, ...]:
+        """The operators it applies to; those of foreign domains with the domain."""
+        ...
 
     def apply(self, node: ir.Node, editor: Editor) -> Iterable[ir.Node] | None:
         """Improve the node if possible; the nodes to look at again, or None if nothing was done."""
@@ -45,8 +47,8 @@ def _rewrite_region(region: Region, rewrites: Sequence[Rewrite], names: Names) -
     for rewrite in rewrites:
         for op_type in rewrite.op_types:
             by_op.setdefault(op_type, []).append(rewrite)
-    editor = Editor(region, names)
-    waiting = deque(node for node in region.graph if node.op_type in by_op)
+    editor = Editor(region, names, computes_only)
+    waiting = deque(node for node in region.graph if _name(node) in by_op)
     present = set(waiting)
     applied: Counter[str] = Counter()
     budget = VISITS_PER_NODE * (len(waiting) + 1)
@@ -56,7 +58,7 @@ def _rewrite_region(region: Region, rewrites: Sequence[Rewrite], names: Names) -
         budget -= 1
         if budget < 0:
             raise RuntimeError("rewrites do not come to an end")
-        for touched in _improve(node, by_op.get(node.op_type, ()), editor, applied):
+        for touched in _improve(node, by_op.get(_name(node), ()), editor, applied):
             # Bodies of control flow are regions of their own, visited after this one.
             if touched.graph is region.graph and touched not in present:
                 present.add(touched)
@@ -73,7 +75,7 @@ def _improve(
     while improved:
         improved = False
         for rewrite in rewrites:
-            if node.graph is None or not is_standard(node):
+            if node.graph is None:
                 return touched
             more = rewrite.apply(node, editor)
             if more is not None:
@@ -81,6 +83,10 @@ def _improve(
                 touched.extend(more)
                 improved = True
     return touched
+
+
+def _name(node: ir.Node) -> str:
+    return full_name(node.domain, node.op_type)
 
 
 def readers(value: ir.Value) -> list[ir.Node]:

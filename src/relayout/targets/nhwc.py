@@ -13,7 +13,7 @@ from relayout.layout.permutation import Permutation
 from relayout.layout.transport import AttributeValue, Changes, Refusal, Transport
 from relayout.ops.matmul import Dialect
 from relayout.ops.product import matmul_rule, write_matmul
-from relayout.ops.registry import RULES as STANDARD
+from relayout.ops.registry import facts_named
 from relayout.ops.rule import OpRule, barrier
 from relayout.targets.channels_last import (
     AUTO_PAD,
@@ -116,7 +116,7 @@ def _vector(view: NodeView, index: int | None, order: Permutation) -> Changes | 
 
 def _demanding(op_type: str, weights: str) -> OpRule:
     """The rule of a standard operator, which this target wants channels last."""
-    standard = STANDARD["", op_type]
+    standard = facts_named("", op_type).rule
     operators = _operators(op_type)
 
     def kernel_for(view: NodeView) -> Transport | Refusal:
@@ -222,7 +222,7 @@ def _dissolving(kernel: ChannelsLastKernel) -> OpRule:
         return kernel.channels_last.inverse() if is_whole else None
 
     transport = partial(from_kernel, kernel)
-    return OpRule((kernel.name,), transport, domain=KERNEL_DOMAIN, wanted=wanted)
+    return OpRule(transport, wanted=wanted)
 
 
 PRODUCT = matmul_rule(Dialect(write_matmul), convolves=False)
@@ -237,8 +237,7 @@ def rules(weights: str = HWIO) -> dict[tuple[str, str], OpRule]:
 
 
 KERNEL_RULES: dict[tuple[str, str], OpRule] = {
-    (KERNEL_DOMAIN, name): barrier(name, reason=f"{name} runs channels last", domain=KERNEL_DOMAIN)
-    for name in KERNELS
+    (KERNEL_DOMAIN, name): barrier(f"{name} runs channels last") for name in KERNELS
 }
 """A kernel stays what it is on a runtime that has it."""
 

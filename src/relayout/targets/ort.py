@@ -10,7 +10,7 @@ from relayout.ops.matmul import (
     PLAIN,
     TRANSPOSED,
     Dialect,
-    Reading,
+    FactorReading,
     product_rule,
     readings_by_flags,
     written_flags,
@@ -23,21 +23,21 @@ FUSED_MATMUL = "FusedMatMul"
 FUSED_TYPES = frozenset((ir.DataType.FLOAT, ir.DataType.DOUBLE))
 """Of other types the runtime makes a FusedMatMul of float between two Casts."""
 
-ROWS_FIRST = (Reading(rows_first=True), Reading(transposed=True, rows_first=True))
+ROWS_FIRST = (FactorReading(rows_first=True), FactorReading(transposed=True, rows_first=True))
 ROWS_FIRST_RANKS = (3, 4)
 
 
-def available(view: NodeView) -> tuple[Reading, ...]:
+def available(view: NodeView) -> tuple[FactorReading, ...]:
     """Rows are read from in front of the batch only where both factors have a batch alike."""
     is_alike = view.rank(0) == view.rank(1) and view.rank(0) in ROWS_FIRST_RANKS
     return (PLAIN, TRANSPOSED, *(ROWS_FIRST if is_alike else ()))
 
 
-def write_fused(_view: NodeView, first: Reading, second: Reading) -> Changes:
+def write_fused(_view: NodeView, first: FactorReading, second: FactorReading) -> Changes:
     return Changes(written_flags(first, second))
 
 
-def write_product(view: NodeView, first: Reading, second: Reading) -> Changes | None:
+def write_product(view: NodeView, first: FactorReading, second: FactorReading) -> Changes | None:
     """A standard operator where one says it, else FusedMatMul, which has flags for batches."""
     standard = write_matmul(view, first, second)
     if standard is not None or view.dtype(0) not in FUSED_TYPES:
@@ -49,6 +49,6 @@ def write_product(view: NodeView, first: Reading, second: Reading) -> Changes | 
 RULES: dict[tuple[str, str], OpRule] = {
     ("", "MatMul"): matmul_rule(Dialect(write_product, available=available)),
     (CONTRIB_DOMAIN, FUSED_MATMUL): product_rule(
-        FUSED_MATMUL, Dialect(write_fused, readings_by_flags, available), domain=CONTRIB_DOMAIN
+        Dialect(write_fused, readings_by_flags, available)
     ),
 }

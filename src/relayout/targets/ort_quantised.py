@@ -9,7 +9,7 @@ import onnx_ir as ir
 from relayout.graph.read import NodeView
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import AttributeValue, Changes, Refusal, Transport
-from relayout.ops.registry import RULES as STANDARD
+from relayout.ops.registry import facts_named
 from relayout.ops.rule import OpRule, lead_only
 
 CONTRIB_DOMAIN = "com.microsoft"
@@ -27,7 +27,7 @@ def _or_last(op_type: str, last: str, marked: bool) -> OpRule:
 
     Its weight stays as it is.
     """
-    standard = STANDARD["", op_type]
+    standard = facts_named("", op_type).rule
     mark: dict[str, AttributeValue] = {CHANNELS_LAST: 1} if marked else {}
 
     def transport(view: NodeView, order: Permutation) -> Transport | Refusal:
@@ -49,7 +49,7 @@ def _back(op_type: str, first: str) -> OpRule:
             return Refusal(f"{view.op_type} has its channels along one axis")
         return lead_only(view, order, Changes({CHANNELS_LAST: None}, op_type=first, domain=""))
 
-    return OpRule((op_type,), transport, domain=CONTRIB_DOMAIN)
+    return OpRule(transport)
 
 
 def _marked(view: NodeView, order: Permutation) -> Transport | Refusal:
@@ -66,13 +66,8 @@ def _marked(view: NodeView, order: Permutation) -> Transport | Refusal:
 RULES: dict[tuple[str, str], OpRule] = {
     ("", "QLinearConv"): _or_last("QLinearConv", "QLinearConv", marked=True),
     ("", "MaxPool"): _or_last("MaxPool", "NhwcMaxPool", marked=False),
-    **{
-        (CONTRIB_DOMAIN, rule.op_types[0]): rule
-        for rule in (
-            _back("QLinearConv", "QLinearConv"),
-            _back("NhwcMaxPool", "MaxPool"),
-            OpRule(("QLinearAveragePool",), _marked, domain=CONTRIB_DOMAIN),
-            OpRule(("QLinearGlobalAveragePool",), _marked, domain=CONTRIB_DOMAIN),
-        )
-    },
+    (CONTRIB_DOMAIN, "QLinearConv"): _back("QLinearConv", "QLinearConv"),
+    (CONTRIB_DOMAIN, "NhwcMaxPool"): _back("NhwcMaxPool", "MaxPool"),
+    (CONTRIB_DOMAIN, "QLinearAveragePool"): OpRule(_marked),
+    (CONTRIB_DOMAIN, "QLinearGlobalAveragePool"): OpRule(_marked),
 }

@@ -11,14 +11,14 @@ from relayout.graph.read import NodeView
 from relayout.graph.region import KERNEL_DOMAIN, regions_of
 from relayout.ops.einsum import product_as_einsum
 from relayout.ops.measure import Objective
-from relayout.ops.registry import key_of, rule_of
+from relayout.ops.registry import rule_of
 from relayout.ops.rule import OpRule, barrier
 from relayout.registry.registry import Registry
 from relayout.targets import nhwc, ort, ort_quantised
 from relayout.targets.channels_last import HWIO, HWOI, KERNELS, OHWI, ChannelsLastKernel
 from relayout.targets.gate import Gate
 
-KEPT = "it stays as it is, as asked"
+KEPT_AS_GIVEN = barrier("it stays as it is, as asked")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +44,10 @@ class Target:
     def rule_of(self, view: NodeView) -> OpRule:
         """What is known of a node on this target."""
         if self.gate and self.gate.keeps(view):
-            return barrier(view.op_type, reason=KEPT, domain=view.node.domain)
-        rule = self.rules.get(key_of(view)) or rule_of(view)
-        is_product = self.einsum and key_of(view) == ("", "MatMul")
+            return KEPT_AS_GIVEN
+        key = (view.node.domain, view.node.op_type)
+        rule = self.rules.get(key) or rule_of(view)
+        is_product = self.einsum and key == ("", "MatMul")
         return replace(rule, separate=product_as_einsum) if is_product else rule
 
     def lacking(self, model: ir.Model) -> int:

@@ -6,16 +6,16 @@ stored in another order is a new value with a new name, so a name never changes 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import onnx_ir as ir
 
 from relayout.graph.editing.permuted import permuted_shape
 from relayout.graph.editing.restate import Restatement
 from relayout.graph.editing.writer import NodeWriter, origin_of
-from relayout.graph.foreign import COMPUTES_ONLY
+from relayout.graph.names import Names
 from relayout.graph.read import is_standard
-from relayout.graph.region import KERNEL_DOMAIN, bodies_of
+from relayout.graph.region import KERNEL_DOMAIN, Region, bodies_of
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import AttributeValue, Changes, Transport
 
@@ -23,8 +23,23 @@ AS_GIVEN = Changes()
 """A node that is written as it was."""
 
 
+def is_our_own(node: ir.Node) -> bool:
+    """Whether a node is of the standard domain, or a kernel that is defined by it."""
+    return is_standard(node) or node.domain == KERNEL_DOMAIN
+
+
 class Editor(NodeWriter):
     """Edits one region of a model."""
+
+    def __init__(
+        self,
+        region: Region,
+        names: Names,
+        computes_only: Callable[[ir.Node], bool] = is_our_own,
+    ) -> None:
+        super().__init__(region, names)
+        self.computes_only = computes_only
+        """Whether a node does nothing but compute, so that it may go where nothing reads it."""
 
     def restated(
         self, node: ir.Node, transport: Transport, operands: Sequence[ir.Value | None]
@@ -124,7 +139,9 @@ class Editor(NodeWriter):
         waiting, removed = [node], 0
         while waiting:
             dead = waiting.pop()
-            if dead.graph is None or not _computes_only(dead) or any(map(is_read, dead.outputs)):
+            if dead.graph is None or any(map(is_read, dead.outputs)):
+                continue
+            if not self.computes_only(dead):
                 continue
             operands = _detached(dead)
             dead.graph.remove(dead, safe=True)
@@ -180,11 +197,6 @@ class Editor(NodeWriter):
 def is_read(value: ir.Value) -> bool:
     """Whether a node or the interface of a graph reads a value."""
     return bool(value.uses()) or value.is_graph_output()
-
-
-def _computes_only(node: ir.Node) -> bool:
-    is_known = (node.domain, node.op_type) in COMPUTES_ONLY
-    return is_known or is_standard(node) or node.domain == KERNEL_DOMAIN
 
 
 def _graph_of(node: ir.Node) -> ir.Graph:

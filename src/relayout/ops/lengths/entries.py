@@ -1,4 +1,4 @@
-"""What small integer tensors hold, as products of numbers and of lengths that the run tells."""
+"""What small integer tensors hold, as products of numbers and of lengths known only at run time."""
 
 from __future__ import annotations
 
@@ -30,22 +30,12 @@ def entries_of(value: ir.Value | None, known: Known) -> Entries | None:
     return tuple(Size(int(entry)) for entry in tensor.numpy().reshape(-1))
 
 
-def computed_entries(view: NodeView, known: Known) -> Entries | None:
-    """The entries of the first result of a node; None where it is no small integer vector."""
-    result = view.node.outputs[0] if view.node.outputs else None
-    count = None if result is None else _count(result)
-    if result is None or count is None or view.node.domain:
-        return None
-    compute = _COMPUTED.get(view.op_type)
-    found = None if compute is None else compute(view, known)
-    return found if found is not None and len(found) == count else (None,) * count
-
-
 def _is_counted(dtype: ir.DataType) -> bool:
     return dtype.is_integer() or dtype == ir.DataType.BOOL
 
 
-def _count(value: ir.Value) -> int | None:
+def count_of(value: ir.Value) -> int | None:
+    """How many entries a value has, if it is a small vector of integers, or one of them."""
     shape = shape_of(value)
     if shape is None or len(shape) > 1 or value.dtype is None or not _is_counted(value.dtype):
         return None
@@ -53,7 +43,7 @@ def _count(value: ir.Value) -> int | None:
     return count if isinstance(count, int) and count <= LONGEST else None
 
 
-def _shape(view: NodeView, _known: Known) -> Entries | None:
+def whole_shape(view: NodeView, _known: Known) -> Entries | None:
     lengths = view.shape(0)
     if lengths is None:
         return None
@@ -62,12 +52,12 @@ def _shape(view: NodeView, _known: Known) -> Entries | None:
     return tuple(None if length is None else size_of(length) for length in chosen)
 
 
-def _same(view: NodeView, known: Known) -> Entries | None:
+def same(view: NodeView, known: Known) -> Entries | None:
     return entries_of(view.node.inputs[0], known)
 
 
-def _gather(view: NodeView, known: Known) -> Entries | None:
-    given, places = _same(view, known), view.constant(1)
+def gathered(view: NodeView, known: Known) -> Entries | None:
+    given, places = same(view, known), view.constant(1)
     if given is None or places is None or view.rank(0) != 1:
         return None
     picked = [int(place) for place in places.reshape(-1)]
@@ -80,8 +70,8 @@ _BOUNDS = tuple(Parameter(name, index) for index, name in enumerate(("starts", "
 AXES, STEPS = Parameter("axes", 3), Parameter("steps", 4)
 
 
-def _slice(view: NodeView, known: Known) -> Entries | None:
-    given = _same(view, known)
+def sliced(view: NodeView, known: Known) -> Entries | None:
+    given = same(view, known)
     start, end, axes, steps = (bound.read_ints(view) for bound in (*_BOUNDS, AXES, STEPS))
     if given is None or isinstance(axes, Refusal) or isinstance(steps, Refusal):
         return None
@@ -91,25 +81,25 @@ def _slice(view: NodeView, known: Known) -> Entries | None:
     return given[start[0] : end[0] : step] if axes in {None, (0,), (-1,)} and step > 0 else None
 
 
-def _concat(view: NodeView, known: Known) -> Entries | None:
+def joined(view: NodeView, known: Known) -> Entries | None:
     parts = [entries_of(value, known) for value in view.node.inputs]
     return tuple(entry for part in parts for entry in part or ()) if None not in parts else None
 
 
-def _mul(view: NodeView, known: Known) -> Entries | None:
+def multiplied(view: NodeView, known: Known) -> Entries | None:
     return _paired(view, known, lambda one, other: one * other)
 
 
-def _div(view: NodeView, known: Known) -> Entries | None:
+def quotient(view: NodeView, known: Known) -> Entries | None:
     """Where it leaves no rest; runtimes agree on that."""
     return _paired(view, known, lambda one, other: one.over(other) if other.number > 0 else None)
 
 
-def _add(view: NodeView, known: Known) -> Entries | None:
+def total(view: NodeView, known: Known) -> Entries | None:
     return _paired(view, known, lambda one, other: _sum(one, other, 1))
 
 
-def _sub(view: NodeView, known: Known) -> Entries | None:
+def difference(view: NodeView, known: Known) -> Entries | None:
     return _paired(view, known, lambda one, other: _sum(one, other, -1))
 
 
@@ -121,7 +111,7 @@ def _sum(one: Size, other: Size, sign: int) -> Size | None:
     return Size(one.number + sign * other.number, one.symbols)
 
 
-def _equal(view: NodeView, known: Known) -> Entries | None:
+def equal(view: NodeView, known: Known) -> Entries | None:
     return _paired(view, known, _are_equal)
 
 
@@ -134,7 +124,7 @@ def _are_equal(one: Size, other: Size) -> Size | None:
     return Size(0) if negative or numbers else None
 
 
-def _where(view: NodeView, known: Known) -> Entries | None:
+def selected(view: NodeView, known: Known) -> Entries | None:
     chosen, then, otherwise = (entries_of(value, known) for value in view.node.inputs)
     if not chosen or not then or not otherwise:
         return None
@@ -161,35 +151,10 @@ def _paired(
     return tuple(None if a is None or b is None else combine(a, b) for a, b in pairs)
 
 
-_COMPUTED: dict[str, Callable[[NodeView, Known], Entries | None]] = {
-    "Add": _add,
-    "Cast": _same,
-    "Concat": _concat,
-    "Div": _div,
-    "Equal": _equal,
-    "Gather": _gather,
-    "Identity": _same,
-    "Mul": _mul,
-    "Reshape": _same,
-    "Shape": _shape,
-    "Slice": _slice,
-    "Squeeze": _same,
-    "Sub": _sub,
-    "Unsqueeze": _same,
-    "Where": _where,
-}
-
-
 # shapes that entries tell
 
 
-def shape_told(view: NodeView, known: Known) -> tuple[Size | None, ...] | None:
-    """The lengths of the result of a node whose target shape is computed."""
-    tell = _TOLD.get(view.op_type)
-    return None if tell is None or view.node.domain else tell(view, known)
-
-
-def _reshaped(view: NodeView, known: Known) -> tuple[Size | None, ...] | None:
+def reshaped(view: NodeView, known: Known) -> tuple[Size | None, ...] | None:
     """What the target says; one length more follows from the number of elements."""
     target, given = _reshape_target(view, known), view.shape(0)
     if target is None or given is None or 0 in given:
@@ -215,7 +180,7 @@ def _reshape_target(view: NodeView, known: Known) -> Entries | None:
 
 def divisors(view: NodeView, known: Known) -> frozenset[Symbol]:
     """The lengths that a Reshape divides by, which fails if one of them is 0."""
-    target = _reshape_target(view, known) if view.op_type == "Reshape" else None
+    target = _reshape_target(view, known)
     given = view.shape(0)
     if target is None or given is None or Size(-1) not in target:
         return frozenset()
@@ -228,30 +193,23 @@ def divisors(view: NodeView, known: Known) -> frozenset[Symbol]:
 
 
 def _rest(source: list[Size | None], asked: list[Size | None], axis: int) -> Size | None:
-    whole, told = UNIT, UNIT
+    whole, rest = UNIT, UNIT
     for size in source:
         if size is None:
             return None
         whole *= size
     for size in (*asked[:axis], *asked[axis + 1 :]):
-        told *= size or UNIT
-    return whole.over(told)
+        rest *= size or UNIT
+    return whole.over(rest)
 
 
-def _filled(view: NodeView, known: Known) -> tuple[Size | None, ...] | None:
+def filled(view: NodeView, known: Known) -> tuple[Size | None, ...] | None:
     return entries_of(view.node.inputs[0], known)
 
 
-def _counted_up(view: NodeView, known: Known) -> tuple[Size | None, ...] | None:
+def counted_up(view: NodeView, known: Known) -> tuple[Size | None, ...] | None:
     """A Range from 0 by steps of 1 is as long as its limit says."""
     first, limit, step = (entries_of(value, known) for value in view.node.inputs)
     if first != (Size(0),) or step != (UNIT,) or limit is None or len(limit) != 1:
         return None
     return limit if limit[0] is not None and limit[0].number >= 0 else None
-
-
-_TOLD: dict[str, Callable[[NodeView, Known], tuple[Size | None, ...] | None]] = {
-    "ConstantOfShape": _filled,
-    "Range": _counted_up,
-    "Reshape": _reshaped,
-}

@@ -23,14 +23,9 @@ from relayout.graph.region import subgraphs_of
 from relayout.graph.shapes.node import inferred_types
 from relayout.layout.blocks import Size, Symbol, is_invented, length_of
 from relayout.layout.transport import Array
-from relayout.ops.lengths.cuts import sliced
-from relayout.ops.lengths.entries import (
-    Entries,
-    computed_entries,
-    divisors,
-    entries_of,
-    shape_told,
-)
+from relayout.ops.lengths.cuts import Cut
+from relayout.ops.lengths.entries import Entries, Known, count_of, entries_of
+from relayout.ops.registry import facts_of
 
 
 def carry_lengths(model: ir.Model) -> int:
@@ -65,52 +60,44 @@ class _Sweep:
                 learned = sharpen(value, found) or learned
         for value in vague:
             name_lengths(value)
-        if is_op(node, "Slice"):
-            self._note_limits(view)
-        if not node.domain:
-            self.nonzero |= divisors(view, self.known)
-        entries = computed_entries(view, self.known)
+        lengths = facts_of(node).lengths
+        if lengths.cuts is not None:
+            self._note_limits(view, lengths.cuts(view, self.known))
+        if lengths.divisors is not None:
+            self.nonzero |= lengths.divisors(view, self.known)
+        entries = _computed_entries(view, self.known)
         if entries is not None:
             self.known[node.outputs[0]] = entries
         return learned
 
     def _found(self, view: NodeView) -> list[tuple[ir.Value, Shape]]:
-        node = view.node
-        told = shape_told(view, self.known)
-        if told is not None:
-            return [(node.outputs[0], _possible([_length(size) for size in told]))]
+        node, lengths = view.node, facts_of(view.node).lengths
+        shape = None if lengths.shape is None else lengths.shape(view, self.known)
+        if shape is not None:
+            return [(node.outputs[0], _possible([_length(size) for size in shape]))]
         if is_op(node, "If"):
             return _branch_shapes(node)
-        if is_op(node, "Slice") and (shape := self._sliced(view)) is not None:
-            return [(node.outputs[0], shape)]
-        if (sides := self._broadcast_sides(view)) is not None:
+        cuts = {} if lengths.cuts is None else lengths.cuts(view, self.known)
+        if (left := _sliced(view, cuts)) is not None:
+            return [(node.outputs[0], left)]
+        if (sides := self._broadcast_sides(view, lengths.expands_to)) is not None:
             return [(node.outputs[0], self._broadcast(sides))]
         return [] if any(subgraphs_of(node)) else self._inferred(view)
 
-    def _sliced(self, view: NodeView) -> Shape | None:
-        """The lengths of a Slice whose ends the run computes; None where they are numbers."""
-        shape, cuts = view.shape(0), sliced(view, self.known)
-        if shape is None or not any(cut.length.symbols for cut in cuts.values()):
-            return None
-        whole = [axis not in cuts or cuts[axis].leaves(shape[axis]) for axis in range(len(shape))]
-        return tuple(
-            length if is_whole else None for length, is_whole in zip(shape, whole, strict=True)
-        )
-
-    def _note_limits(self, view: NodeView) -> None:
+    def _note_limits(self, view: NodeView, cuts: Mapping[int, Cut]) -> None:
         shape, given = shape_of(view.node.outputs[0]), view.shape(0)
         if shape is None or given is None:
             return
-        for axis, cut in sliced(view, self.known).items():
+        for axis, cut in cuts.items():
             length, left = given[axis], shape[axis]
             # An axis of length 0 would stay empty beside one of length 1.
             if isinstance(length, int) and length > 0 and isinstance(left, str):
                 self.limits[left] = length_of(cut.length)
 
-    def _broadcast_sides(self, view: NodeView) -> list[Shape] | None:
+    def _broadcast_sides(self, view: NodeView, expands_to: int | None) -> list[Shape] | None:
         """The shapes that an operator broadcasts to one another."""
-        if is_op(view.node, "Expand"):
-            target = entries_of(view.node.inputs[1], self.known)
+        if expands_to is not None:
+            target = entries_of(view.node.inputs[expands_to], self.known)
             sides = [view.shape(0), None if target is None else tuple(map(_length, target))]
         else:
             places = _broadcast_operands(view)
@@ -145,11 +132,11 @@ class _Sweep:
         inferred = inferred_types(node, view.version, data)
         found = []
         for value in node.outputs:
-            told = inferred.get(str(value.name), onnx.TypeProto()).tensor_type
-            if told.elem_type:
-                learn_type(value, ir.TensorType(ir.DataType(told.elem_type)))
-            if told.HasField("shape"):
-                found.append((value, _lengths(told.shape)))
+            found_type = inferred.get(str(value.name), onnx.TypeProto()).tensor_type
+            if found_type.elem_type:
+                learn_type(value, ir.TensorType(ir.DataType(found_type.elem_type)))
+            if found_type.HasField("shape"):
+                found.append((value, _lengths(found_type.shape)))
         return found
 
     def _array(self, value: ir.Value) -> Array | None:
@@ -163,23 +150,37 @@ class _Sweep:
         return np.asarray(numbers, value.dtype.numpy()).reshape([-1] * len(shape))
 
 
-BROADCAST = frozenset(
-    (
-        *("Add", "And", "Div", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"),
-        *("Max", "Min", "Mul", "Or", "Pow", "Sub", "Where"),
+def _sliced(view: NodeView, cuts: Mapping[int, Cut]) -> Shape | None:
+    """The lengths after cuts whose ends the run computes; None where they are numbers."""
+    shape = view.shape(0)
+    if shape is None or not any(cut.length.symbols for cut in cuts.values()):
+        return None
+    whole = [axis not in cuts or cuts[axis].leaves(shape[axis]) for axis in range(len(shape))]
+    return tuple(
+        length if is_whole else None for length, is_whole in zip(shape, whole, strict=True)
     )
-)
-PAIRS = frozenset(("QLinearAdd", "QLinearMul"))
-ALIKE = frozenset(("QLinearLeakyRelu", "QLinearSigmoid", "QLinearSoftmax"))
 
 
 def _broadcast_operands(view: NodeView) -> Sequence[int]:
-    """The operands that are broadcast to the shape of the result, of operators known for that."""
-    if is_op(view.node, *BROADCAST):
-        return range(view.arity)
-    if view.node.domain != "com.microsoft":
-        return ()
-    return (0, 3) if view.op_type in PAIRS else (0,) if view.op_type in ALIKE else ()
+    """The operands that are broadcast to the shape of the result, of operators known for that.
+
+    What keeps its shape is known to onnx's inference where the operator is.
+    """
+    lengths = facts_of(view.node).lengths
+    if lengths.broadcast is not None:
+        return lengths.broadcast(view)
+    return (0,) if view.node.domain and lengths.keeps_shape else ()
+
+
+def _computed_entries(view: NodeView, known: Known) -> Entries | None:
+    """The entries of the first result of a node; None where it is no small integer vector."""
+    result = view.node.outputs[0] if view.node.outputs else None
+    count = None if result is None else count_of(result)
+    compute = facts_of(view.node).lengths.entries
+    if count is None or (compute is None and view.node.domain):
+        return None
+    found = None if compute is None else compute(view, known)
+    return found if found is not None and len(found) == count else (None,) * count
 
 
 def _branch_shapes(node: ir.Node) -> list[tuple[ir.Value, Shape]]:

@@ -15,20 +15,13 @@ from relayout.backends.torch.choose.prices import ALIKE
 from relayout.backends.torch.program.program import EAGER, ProgramStep
 from relayout.backends.torch.providers.native_region import NativeRegion
 from relayout.backends.torch.providers.orders import FIRST, LAST, Order, Stored, TurnedEager
-from relayout.graph.read import constant_of, is_op, perm_of, rank_of, view_of
+from relayout.graph.read import constant_of, perm_of, rank_of, view_of
+from relayout.ops.facts import Storage
 from relayout.ops.fusing import fuses_as
 from relayout.ops.kind import Kind
+from relayout.ops.registry import facts_of
 
 ORDERS: tuple[Order, ...] = (FIRST, LAST)
-POOLS = ("MaxPool", "AveragePool")
-PARTS = ("Split", "Slice", "Dropout", "Identity")
-"""Operators whose results may be parts of their operand, with its strides."""
-
-PASSING = (
-    *("Conv", "ConvTranspose", "BatchNormalization", "GlobalAveragePool", "GlobalMaxPool"),
-    *("Resize", "Upsample", "Pad", *PARTS, *POOLS),
-)
-"""Operators whose results torch stores as their operand is stored; so are elementwise ones."""
 
 HOPELESS = 1e5
 """Seconds that count for what takes forever."""
@@ -98,7 +91,7 @@ class MemoryFormatProblem:
         """Whether a step writes tensors of its own, and in the order it is taken to write them."""
         if not _is_eager(step):
             return _forms(step, self.plan) is not None or isinstance(step.realisation, NativeRegion)
-        return self._passes(step) and not is_op(step.nodes[-1], *PARTS)
+        return self._passes(step) and facts_of(step.nodes[-1]).storage is not Storage.PART
 
     def _applied(
         self,
@@ -146,7 +139,8 @@ class MemoryFormatProblem:
             return [_crossing(LAST if perm.axes == TO_LAST else FIRST)]
         if not operands or not self._passes(step):
             return [_uniform(FIRST, counts)]
-        prices = self.plan.pool_seconds(node) if is_op(node, *POOLS) and not more else (0.0, 0.0)
+        is_pool = facts_of(node).storage is Storage.POOLED and not more
+        prices = self.plan.pool_seconds(node) if is_pool else (0.0, 0.0)
         last, first = map(_nanoseconds, prices)
         return [_uniform(LAST, counts, last), _uniform(FIRST, counts, _calm(first, last))]
 
@@ -207,12 +201,11 @@ def _is_eager(step: ProgramStep) -> bool:
 
 
 def _passes(node: ir.Node, plan: Plan) -> bool:
-    if is_op(node, *PASSING):
-        return True
-    if is_op(node, "Concat"):
+    """Whether torch stores the results as the operands are stored."""
+    storage = facts_of(node).storage
+    if storage is Storage.JOINED:
         return node.attributes.get_int("axis", 0) in {1, -3}
-    kind = fuses_as(view_of(node, plan.bench.opsets)).kind
-    return kind <= Kind.BROADCAST and not is_op(node, "Transpose")
+    return storage is not None or fuses_as(view_of(node, plan.bench.opsets)).kind <= Kind.BROADCAST
 
 
 def _is_image(value: ir.Value) -> bool:

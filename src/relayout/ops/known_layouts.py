@@ -1,4 +1,4 @@
-"""What operators tell about the layouts of the tensors they touch.
+"""What is known from operators about the layouts of the tensors they touch.
 
 Convolutions, pools and the like fix what each axis is, matrix products that theirs are no features;
 operators that treat all axes alike carry a layout along; all others start something new.
@@ -12,66 +12,28 @@ import onnx_ir as ir
 
 from relayout.graph.read import NodeView, rank_of, shape_of
 from relayout.layout.layout import Colour, Layout, channels_first, plain_class
-from relayout.ops import (
-    axis,
-    broadcasting,
-    elementwise,
-    movement,
-    normalization,
-    quantization,
-    reduction,
-)
-from relayout.ops.registry import key_of
+from relayout.ops.facts import KnownLayout
+from relayout.ops.registry import facts_of
 
 SPATIAL_RANKS = (3, 4, 5)
 
-WEIGHTS = {
-    "Conv": (1, "OI"),
-    "ConvInteger": (1, "OI"),
-    "ConvTranspose": (1, "IO"),
-    "DeformConv": (1, "OI"),
-    "QLinearConv": (3, "OI"),
-}
-"""The operand of a convolution that is its weight, and what its first two axes are."""
-CHANNELS_FIRST = {
-    *("AveragePool", "LpPool", "MaxPool"),
-    *("GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool"),
-    *("DepthToSpace", "SpaceToDepth", "GroupNormalization", "InstanceNormalization", "LRN"),
-}
-"""Operators without a weight whose operand and results have their channels along axis 1."""
-PREFERRING = {"BatchNormalization", "GridSample", "Resize", "Upsample"}
-"""Operators that can do with anything, and are mostly given channels first."""
-PRODUCTS = {"Gemm", "MatMul", "MatMulInteger", "QLinearMatMul"}
-TELLING = {*WEIGHTS, *CHANNELS_FIRST, *PRODUCTS}
-FAMILIES = (*(axis, broadcasting, elementwise, movement, normalization, quantization, reduction),)
-CARRYING = {
-    op_type
-    for family in FAMILIES
-    for rule in family.RULES
-    if not rule.barrier
-    for op_type in rule.op_types
-} - {"Expand"}
-"""Operators whose results have the axes of their operands."""
-
 
 def known_colours(view: NodeView) -> list[tuple[ir.Value, Colour]]:
-    """What a standard operator says about the tensors it touches, results included."""
-    domain, op_type = key_of(view)
-    if domain or op_type not in TELLING:
-        return []
+    """What an operator says about the tensors it touches, results included."""
+    layout = facts_of(view.node).layout
+    if layout.known is KnownLayout.PLAIN:
+        return coloured(view, {})
     rank = view.rank(0)
-    if op_type in PRODUCTS:
-        return told(view, {})
-    if rank not in SPATIAL_RANKS:
+    if layout.known is None or rank not in SPATIAL_RANKS:
         return []
     layouts = {0: channels_first(rank)}
-    if op_type in WEIGHTS:
-        operand, axes = WEIGHTS[op_type]
+    if layout.weight is not None:
+        operand, axes = layout.weight
         layouts[operand] = Layout(axes + layouts[0].axes[2:])
-    return told(view, layouts)
+    return coloured(view, layouts)
 
 
-def told(view: NodeView, layouts: Mapping[int, Layout]) -> list[tuple[ir.Value, Colour]]:
+def coloured(view: NodeView, layouts: Mapping[int, Layout]) -> list[tuple[ir.Value, Colour]]:
     """The colours of an operator's operands, with these layouts, and of results like operand 0."""
     operands = [(v, layouts.get(i)) for i, v in enumerate(view.node.inputs) if v is not None]
     results = [(value, layouts.get(0)) for value in view.node.outputs]
@@ -88,14 +50,14 @@ def _of_rank(layout: Layout, value: ir.Value) -> Colour:
 def preferred(view: NodeView) -> Colour | None:
     """The colour of an operand nothing else is known about, if its reader names one."""
     rank = view.rank(0)
-    if view.node.domain or view.op_type not in PREFERRING or rank not in SPATIAL_RANKS:
+    if not facts_of(view.node).layout.prefers_channels_first or rank not in SPATIAL_RANKS:
         return None
     return Colour.named(channels_first(rank))
 
 
 def carried(view: NodeView) -> list[ir.Value]:
     """The operands and results that have the same axes, those of the first result."""
-    if key_of(view)[0] or view.op_type not in CARRYING:
+    if not facts_of(view.node).layout.carries:
         return []
     rank = view.result_rank(0)
     operands = [v for v in view.node.inputs if v is not None and rank_of(v) == rank]
