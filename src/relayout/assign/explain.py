@@ -60,7 +60,7 @@ def explanations(
 ) -> dict[ir.Node, Explanation]:
     """An explanation of every Transpose that moves data at run time.
 
-    With a budget the layouts of each graph are chosen too, to tell which ones are avoidable.
+    With a budget the layouts of each graph are chosen too, to find which ones are avoidable.
     """
     moving = {node for _, node in moving_transposes(model)}
     found: dict[ir.Node, Explanation] = {}

@@ -63,7 +63,7 @@ class Tied:
 
 
 class CommonLoop:
-    """One attempt to run operators as one kernel; `refusal` says why it cannot be done."""
+    """Operators as one loop, so as one kernel; `refusal` is the reason why that cannot be done."""
 
     def __init__(
         self,
@@ -247,7 +247,7 @@ class CommonLoop:
         return Tied(operator.number)
 
     def _tie_rows(self, operator: SketchOperator) -> Tied | Why:
-        """Rows are those of all other reductions; behind a product they are rows of its result."""
+        """Rows are those of all other reductions; after a product they are rows of its result."""
         tied = dict(self._tied_operands(operator))
         if any(place != 0 for place in tied):
             return Why(Code.PATH, operator.number)

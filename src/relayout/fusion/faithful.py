@@ -41,8 +41,8 @@ def fuse(region: Region, limits: Limits) -> FusedRegion:
 
 def faithful(region: Region, limits: Limits) -> Partition:
     fused = fuse(region, limits)
-    told = Refusals(fused.translation, fused.dominators, fused.unions, limits)
-    refusals = tuple(told.stated(fused.order, fused.refusals))
+    refused = Refusals(fused.translation, fused.dominators, fused.unions, limits)
+    refusals = tuple(refused.stated(fused.order, fused.refusals))
     return Partition(region.graph, tuple(groups_of(fused)), refusals, "tvm")
 
 

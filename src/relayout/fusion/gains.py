@@ -97,7 +97,7 @@ class Gains:
             self._again.pop(cluster, None)
 
     def _clash(self, one: Summary, other: Summary) -> Why | None:
-        """What can be told at a glance."""
+        """What a first look can decide."""
         opaque = one.opaque if one.opaque is not None else other.opaque
         if opaque is not None:
             return Why(Code.OPAQUE, opaque)

@@ -48,7 +48,7 @@ class Merging:
                 self._try(*sorted((first, second), key=self._clusters.rank))
 
     def forget(self, clusters: Iterable[int]) -> None:
-        """What was said about clusters that have been changed since."""
+        """What was found about clusters that have been changed since."""
         changed = set(clusters)
         self._gains.forget(changed)
         for pair in [pair for pair in self.refusals if not changed.isdisjoint(pair)]:

@@ -21,7 +21,7 @@ from relayout.fusion.words import Code, Why
 from relayout.ops.kind import Kind
 
 _Fits = Callable[[Kind, bool], bool]
-"""Whether a union of a kind may lie on the way; the flag says that it is the end of it."""
+"""Whether a union of a kind may lie on the way; the flag marks the end of the way."""
 
 
 def _flat(kind: Kind, _is_end: bool) -> bool:

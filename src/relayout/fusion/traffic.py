@@ -15,7 +15,7 @@ from relayout.ops.measure import bytes_of
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """Sums over the groups; lengths that only the run will tell count as in other figures."""
+    """Sums over the groups; lengths known only at run time count as in other figures."""
 
     kernels: int = 0
     bytes_read: int = 0

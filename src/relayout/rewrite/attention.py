@@ -65,7 +65,7 @@ def raisable(softmax: ir.Node, region: Region, target: Target) -> Core | Refusal
         return Refusal("the length of Q cannot be written down once more")
     has_numbers = not core.guarded or all(map(is_finite, core.masks))
     if not standard and not has_numbers:
-        return Refusal("MultiHeadAttention gives no number for a row that is masked as a whole")
+        return Refusal("MultiHeadAttention gives NaN for a row that is masked as a whole")
     if _has_operator(region, target):
         return core
     return _needs_newer_opset(or_contrib=has_numbers and dtype in CONTRIB_TYPES)

@@ -47,7 +47,7 @@ class Core:
     scale: Scaling
     masks: tuple[Mask, ...]
     guarded: bool
-    """Whether rows that are masked as a whole give 0 where a softmax gives no number."""
+    """Whether rows that are masked as a whole give 0 where a softmax gives NaN."""
     node: ir.Node
     """The product with V."""
 
@@ -56,7 +56,7 @@ class Core:
         return self.node.outputs[0]
 
 
-NOTHING_TO_GAIN = Refusal("no Transpose would go")
+NOTHING_TO_GAIN = Refusal("no Transpose would be saved")
 
 
 def core_of(softmax: ir.Node, region: Region) -> Core | Refusal:
@@ -66,7 +66,7 @@ def core_of(softmax: ir.Node, region: Region) -> Core | Refusal:
     if scores is None:
         return Refusal("more than a scale and a mask stands between the product with K and Softmax")
     if weights is None:
-        return Refusal("what Softmax gives goes elsewhere than into the product with V")
+        return Refusal("the result of Softmax does not go into the product with V alone")
     if not _takes_last_axis(softmax, region):
         return Refusal("Softmax runs along another axis than the last")
     ports = _ports(scores.product, weights.node, region)
@@ -77,12 +77,12 @@ def core_of(softmax: ir.Node, region: Region) -> Core | Refusal:
         return masks
     scale = scores.scaling.times(ports.query.scaling).times(ports.key.scaling)
     if not ports.value.scaling.is_one or not 0 < scale.number < float("inf"):
-        return Refusal("V is scaled, or the scores are by a number that is not positive")
+        return Refusal("V is scaled, or the scores are scaled by a number that is not positive")
     if scores.viewed and not _has_all_axes(softmax.outputs[0], ports.query, ports.key):
         return Refusal("the scores are reshaped to other axes than batch, heads and two lengths")
     core = Core(ports, scale, masks, weights.guarded, weights.node)
     if not merges(core.result, core.ports, region):
-        return Refusal("what alone reads the result does not merge its heads")
+        return Refusal("the only consumer of the result does not merge its heads")
     return core if _gains(core) else NOTHING_TO_GAIN
 
 
@@ -95,7 +95,7 @@ def _ports(scores: ir.Node, weighted: ir.Node, region: Region) -> Ports | Refusa
         lacking = [name for name, port in zip("QKV", (query, key, value), strict=True) if not port]
         return Refusal(f"no split into heads leads to {' and '.join(lacking)}")
     if not _agree(query, key, value):
-        return Refusal("Q, K and V are not surely of the same batch, heads and lengths")
+        return Refusal("Q, K and V are not known to have the same batch, heads and lengths")
     return Ports(query, key, value)
 
 
@@ -216,7 +216,7 @@ def _does_nothing(node: ir.Node, region: Region) -> bool:
 
 
 def _guard(value: ir.Value) -> ir.Node | None:
-    """The Where that puts 0 in place of what is no number."""
+    """The Where that replaces NaN by 0."""
     uses = readers(value)
     tests = [node for node in uses if is_op(node, "IsNaN")]
     if len(uses) != 2 or len(tests) != 1 or value.is_graph_output():
@@ -243,7 +243,9 @@ def _masks(scores: _Scores, query: Heads, key: Heads) -> tuple[Mask, ...] | Refu
     for value, node, chooses in scores.added:
         mask = _mask(value, node, scores, query, key)
         if mask is None:
-            return Refusal(f"the mask '{value.name}' is not surely of the batch and length of Q")
+            return Refusal(
+                f"the mask '{value.name}' is not known to have the batch and length of Q"
+            )
         masks.append(replace(mask, chooses=chooses))
     return tuple(masks)
 
@@ -307,7 +309,7 @@ def least_of(mask: Mask) -> float | None:
 
 
 def merges(result: ir.Value, ports: Ports, region: Region) -> bool:
-    """Whether the heads of a result are moved behind its length by what alone reads it."""
+    """Whether the heads of a result are moved after its length by its only consumer."""
     query, value = ports.query, ports.value
     split = (query.batch, query.length, query.heads, value.depth)
     view = View.along(split, [HEADS_SECOND])

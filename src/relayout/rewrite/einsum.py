@@ -1,4 +1,4 @@
-"""Transposes around an Einsum, whose equation can say them."""
+"""Transposes around an Einsum, whose equation can express them."""
 
 from __future__ import annotations
 

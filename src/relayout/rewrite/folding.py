@@ -55,7 +55,7 @@ class FoldConstants:
 
 
 def _known(node: ir.Node, editor: Editor) -> Array | None:
-    """The result of a node, where it can be told now."""
+    """The result of a node, where it can be computed now."""
     if is_op(node, "Shape"):
         return _static_shape(node)
     result = _evaluated(node, editor)
@@ -146,7 +146,7 @@ def _evaluated(node: ir.Node, editor: Editor) -> Array | None:
     try:
         results = ReferenceEvaluator(_alone(node, editor)).run(None, feeds, attributes={})
     except (ValueError, IndexError, ZeroDivisionError, NotImplementedError):
-        # The operands do not fit together: what the runtime says to that is not ours to change.
+        # The operands do not fit together: the error that the runtime reports must stay.
         return None
     return np.asarray(next(iter(results)))
 

@@ -25,7 +25,7 @@ class LearnShape:
     Given:  y = Pad(x, p), where p has just become a constant
     Result: the same, and the lengths of y are known
 
-    What reads y is asked as well, so that the arithmetic of shapes is folded in one sweep.
+    The consumers of y are visited as well, so that the arithmetic of shapes is folded in one sweep.
     """
 
     name: str = "learn a shape"
@@ -34,7 +34,7 @@ class LearnShape:
 
     def apply(self, node: ir.Node, editor: Editor) -> Iterable[ir.Node] | None:
         vague = [value for value in node.outputs if value.name and is_vague(value)]
-        if not vague or any(subgraphs_of(node)) or not self._is_told(node):
+        if not vague or any(subgraphs_of(node)) or not self._is_determined(node):
             return None
         found = inferred_shapes(node, editor.region.version, LARGEST_KEPT)
         news = [
@@ -43,8 +43,8 @@ class LearnShape:
         self.learned.update(news)
         return [reader for value in news for reader in readers(value)] if news else None
 
-    def _is_told(self, node: ir.Node) -> bool:
-        """Whether constants say what the result is like, or something new is known of it."""
+    def _is_determined(self, node: ir.Node) -> bool:
+        """Whether constants determine the result's shape, or an operand's has become known."""
         if node.op_type in SHAPED_BY_VALUES:
             return all(constant_of(value) is not None for value in node.inputs[1:] if value)
         return not self.learned.isdisjoint(node.inputs)

@@ -52,7 +52,7 @@ class FoldIntoMatMul:
             y = com.microsoft.FusedMatMul<transA=1>(x, b) for batches on a target that has it
 
     An operand of one axis is promoted and the axis dropped again, so a flag on the other operand
-    would not mean what it says: such a product is left as it is.
+    would not mean what it states: such a product is left as it is.
     """
 
     target: Target

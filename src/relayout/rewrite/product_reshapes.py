@@ -24,7 +24,7 @@ class ReshapeOutsideProduct:
     Result: b = QuantizeLinear(c, s, z); q = Reshape(b, t)
 
     A runtime that computes them as one, in bytes where they are quantised, finds them then. Each
-    time one of them comes beside a product; nothing is computed otherwise.
+    time one of them comes beside a product; no value changes.
     """
 
     name: str = "take a Reshape away from between a product and its quantiser"

@@ -1,4 +1,4 @@
-"""Factors per channel behind a convolution or a product go into its weights."""
+"""Factors per channel after a convolution or a product go into its weights."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class FoldBatchNormalization:
 
 @dataclass(frozen=True, slots=True)
 class FoldScale:
-    """A learned gain behind a linear layer becomes part of its matrix and bias.
+    """A learned gain after a linear layer becomes part of its matrix and bias.
 
     Given:  p = MatMul(x, w); a = Add(p, b); t = Transpose(a); y = Mul(t, gain)
     Result: p = MatMul(x, v); a = Add(p, c); y = Transpose(a)
@@ -171,7 +171,7 @@ def _restate_conv(
 
 
 def _trains(node: ir.Node) -> bool:
-    """Whether a normalisation takes its statistics from the data, or says what they are."""
+    """Whether a normalisation takes its statistics from the data, or gives them as results."""
     more = any(value.uses() or value.is_graph_output() for value in node.outputs[1:])
     is_training = node.attributes.get_int("training_mode", 0) != 0
     return more or is_training or node.attributes.get_int("spatial", 1) != 1

@@ -101,8 +101,8 @@ def reshape_target(shape: Shape, order: Permutation) -> list[int] | None:
     """The constant operand of the Reshape that does what this Transpose does, if there is one.
 
     A known length stands for itself and 0 copies the length at the same place. A length that moves
-    and that only the run will tell is left to -1, which is safe only if it is the one unknown: were
-    another one 0, nothing could be inferred.
+    and that is known only at run time is left to -1, which is safe only if it is the one unknown:
+    were another one 0, nothing could be inferred.
     """
     if 0 in shape:
         return None

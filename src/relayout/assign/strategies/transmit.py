@@ -27,7 +27,7 @@ def solve_transmit(problem: LayoutProblem) -> Assignment:
 
 
 def reverse_colours(problem: LayoutProblem) -> Colours:
-    """What the demands say about the values before them, as far as it can be derived.
+    """What follows from the demands for the values before them.
 
     The ends of the graph demand nothing here: they are where conversions may stand.
     """

@@ -16,7 +16,7 @@ from relayout.graph.messages.skeleton import FIRST_WITH_DEFAULTS
 def without_defaults(loaded: LoadedModel) -> LoadedModel:
     """The model with constants where it had defaults; the given one where it has none.
 
-    The inputs leave the interface, which is said in a notice.
+    This removes them from the inputs, and a notice reports it.
     """
     names = defaults_of(loaded.source)
     if not names:
