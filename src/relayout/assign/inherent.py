@@ -42,7 +42,7 @@ class Possible:
             self._read(number, self.problem.operators[number])
 
     def is_inherent(self, value: int, wanted: int) -> bool:
-        """Whether someone who now wants a value in an order can never have it as it is stored."""
+        """Whether a consumer of a value in an order can never read it as it is stored."""
         stored = self.stored.get(value)
         if stored is None:
             return False
@@ -74,7 +74,7 @@ def _fits(pairs: Iterable[tuple[int, PossibleOrders]]) -> bool:
 
 
 def _can_be_read(variant: Variant, wanted: list[list[PossibleOrders]]) -> bool:
-    """Whether everyone who reads what a variant writes can take it so."""
+    """Whether all consumers of what a variant writes can take it so."""
     pairs = zip(variant.writes, wanted, strict=True)
     return all(_fits((order, orders) for orders in sets) for order, sets in pairs)
 

@@ -20,7 +20,7 @@ from relayout.layout.splitting import AxisMap, Groups, merged_from, split_sizes
 from relayout.layout.transport import Refusal
 from relayout.ops.axis_maps import MAPS, axis_map
 from relayout.rewrite.links import RESHAPES, dims_of, read_links
-from relayout.rewrite.worklist import readers
+from relayout.rewrite.worklist import consumers
 
 MOST_AXES = 10
 """Tensors of more axes than this are not considered."""
@@ -99,7 +99,7 @@ class JoinReshapes:
         value = _reshaped(first.source, first.source_sizes, last.sizes, node, editor)
         if value is None or (value is first.source and result.is_graph_output()):
             return None
-        touched = readers(result)
+        touched = consumers(result)
         editor.substitute(result, value, origin=node)
         editor.discard(node)
         return [*touched, *_producers([value])]
@@ -180,7 +180,7 @@ def _split(
         merged = _reshaped(value, split, given, node, editor)
         if merged is None:
             raise ValueError(f"the axes of {old.name!r} cannot be merged again")
-        touched += readers(old)
+        touched += consumers(old)
         editor.substitute(old, merged, origin=node)
         touched += _producers([merged])
     editor.discard(node)

@@ -23,7 +23,7 @@ from relayout.rewrite.attention_heads import (
 )
 from relayout.rewrite.attention_steps import UNSCALED, Scaling, scalar_of, scaling_of
 from relayout.rewrite.links import VIEWS, read_links
-from relayout.rewrite.worklist import readers
+from relayout.rewrite.worklist import consumers
 
 FULL_AXIS_SINCE = 13
 """From this opset on Softmax has one axis, the last by default."""
@@ -169,7 +169,7 @@ def _chosen(node: ir.Node, depth: int) -> _Scores | None:
 
 
 def _only_read(value: ir.Value) -> ir.Node | None:
-    """The producer of a value that has one reader."""
+    """The producer of a value that has one consumer."""
     return None if value.is_graph_output() or len(value.uses()) != 1 else value.producer()
 
 
@@ -186,19 +186,19 @@ def _weights(softmax: ir.Node, region: Region) -> _Weights | None:
     value, guarded = softmax.outputs[0], False
     for _ in range(LONGEST):
         guard = None if guarded else _guard(value)
-        reader = guard or _only_reader(value)
+        consumer = guard or _only_consumer(value)
         guarded = guarded or guard is not None
-        if reader is None:
+        if consumer is None:
             return None
-        if is_op(reader, "MatMul"):
-            return _Weights(reader, guarded) if reader.inputs[0] is value else None
-        if guard is None and not _does_nothing(reader, region):
+        if is_op(consumer, "MatMul"):
+            return _Weights(consumer, guarded) if consumer.inputs[0] is value else None
+        if guard is None and not _does_nothing(consumer, region):
             return None
-        value = reader.outputs[0]
+        value = consumer.outputs[0]
     return None
 
 
-def _only_reader(value: ir.Value) -> ir.Node | None:
+def _only_consumer(value: ir.Value) -> ir.Node | None:
     uses = list(value.uses())
     same_graph = len(uses) == 1 and uses[0].node.graph is value.graph
     return uses[0].node if same_graph and not value.is_graph_output() else None
@@ -217,12 +217,12 @@ def _does_nothing(node: ir.Node, region: Region) -> bool:
 
 def _guard(value: ir.Value) -> ir.Node | None:
     """The Where that replaces NaN by 0."""
-    uses = readers(value)
+    uses = consumers(value)
     tests = [node for node in uses if is_op(node, "IsNaN")]
     if len(uses) != 2 or len(tests) != 1 or value.is_graph_output():
         return None
     where = next(node for node in uses if node is not tests[0])
-    if not is_op(where, "Where") or _only_reader(tests[0].outputs[0]) is not where:
+    if not is_op(where, "Where") or _only_consumer(tests[0].outputs[0]) is not where:
         return None
     condition, then, otherwise = where.inputs
     fits = condition is tests[0].outputs[0] and otherwise is value and scalar_of(then) == 0
@@ -318,19 +318,19 @@ def merges(result: ir.Value, ports: Ports, region: Region) -> bool:
         sizes = (query.batch * query.heads, query.length, value.depth)
         view = view.then(sizes)
     while view is not None and view.moves:
-        reader = _only_reader(result)
-        if reader is None or not is_op(reader, *VIEWS) or reader.inputs[0] is not result:
+        consumer = _only_consumer(result)
+        if consumer is None or not is_op(consumer, *VIEWS) or consumer.inputs[0] is not result:
             return False
-        reading = read_links(region.view(reader), sizes)
+        reading = read_links(region.view(consumer), sizes)
         if reading is None:
             return False
         for link in reading.links:
             view = None if view is None else view.then(link)
-        result, sizes = reader.outputs[0], reading.shape
+        result, sizes = consumer.outputs[0], reading.shape
     return view is not None
 
 
 def _gains(core: Core) -> bool:
     """Whether a Transpose goes that nothing else reads."""
-    traced = [node for port in core.ports for node in port.nodes] + readers(core.result)
-    return any(is_op(node, "Transpose") and len(readers(node.outputs[0])) == 1 for node in traced)
+    traced = [node for port in core.ports for node in port.nodes] + consumers(core.result)
+    return any(is_op(node, "Transpose") and len(consumers(node.outputs[0])) == 1 for node in traced)

@@ -17,7 +17,7 @@ from relayout.graph.region import subgraphs_of
 from relayout.layout.transport import Array
 from relayout.ops.folding import INTEGER_ARITHMETIC, MOVES_ONLY, ROUNDS_SIGNED
 from relayout.ops.measure import item_bytes
-from relayout.rewrite.worklist import readers
+from relayout.rewrite.worklist import consumers
 
 SMALL_BYTES = 1 << 20
 """A constant up to this size may be made though it is larger than what it is made from."""
@@ -47,7 +47,7 @@ class FoldConstants:
             return None
         result = node.outputs[0]
         tensor = ir.tensor(array, dtype=result.dtype)
-        touched = readers(result)
+        touched = consumers(result)
         constant = editor.constant(tensor, hint=f"{result.name}_folded", before=node)
         editor.substitute(result, constant, origin=node)
         editor.discard(node)

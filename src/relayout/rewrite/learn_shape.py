@@ -15,7 +15,7 @@ from relayout.graph.shapes.node import inferred_shapes
 from relayout.ops.folding import SHAPED_BY_VALUES
 from relayout.ops.registry import RULES
 from relayout.rewrite.refine import LARGEST_KEPT, is_vague
-from relayout.rewrite.worklist import readers
+from relayout.rewrite.worklist import consumers
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class LearnShape:
             v for v in vague if (shape := found.get(v.name or "")) and sharpen(v, lengths_of(shape))
         ]
         self.learned.update(news)
-        return [reader for value in news for reader in readers(value)] if news else None
+        return [consumer for value in news for consumer in consumers(value)] if news else None
 
     def _is_determined(self, node: ir.Node) -> bool:
         """Whether constants determine the result's shape, or an operand's has become known."""

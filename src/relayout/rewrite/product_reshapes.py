@@ -10,7 +10,7 @@ import onnx_ir as ir
 from relayout.graph.editing.editor import Editor
 from relayout.graph.read import constant_of, is_op
 from relayout.ops.quantization import ACTIVATIONS, SUMS_OF_PRODUCTS, has_one_scale
-from relayout.rewrite.worklist import readers
+from relayout.rewrite.worklist import consumers
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +45,10 @@ def _before_quantiser(
     quantiser = None if value is None else value.producer()
     if quantiser is None or not _is_uniform(quantiser, "DequantizeLinear"):
         return None
-    stored, products = quantiser.inputs[0], readers(result)
+    stored, products = quantiser.inputs[0], consumers(result)
     if stored is None or constant_of(stored) is not None or quantiser.graph is not node.graph:
         return None
-    feeds_products = all(is_op(reader, *SUMS_OF_PRODUCTS) for reader in products)
+    feeds_products = all(is_op(consumer, *SUMS_OF_PRODUCTS) for consumer in products)
     if not products or not feeds_products or result.is_graph_output():
         return None
     reshaped = _reshaped(node, target, stored, editor, before=quantiser)
@@ -60,15 +60,15 @@ def _before_quantiser(
 def _behind(node: ir.Node, target: ir.TensorProtocol, editor: Editor) -> list[ir.Node] | None:
     """Let the result of a product change its shape after what is done to each of its elements."""
     value, result = node.inputs[0], node.outputs[0]
-    follower = _only_reader(result)
-    if value is None or follower is None or _only_reader(value) is not node:
+    follower = _only_consumer(result)
+    if value is None or follower is None or _only_consumer(value) is not node:
         return None
     if follower.inputs[0] is not result or not _joins(follower, value.producer()):
         return None
     last = follower.outputs[0]
     joined = _again(follower, value, value.shape, editor)
     reshaped = _reshaped(node, target, joined, editor, before=follower)
-    touched = readers(last)
+    touched = consumers(last)
     editor.substitute(last, reshaped, origin=follower)
     editor.discard(follower)
     return [*_makers(reshaped), *touched]
@@ -89,9 +89,9 @@ def _is_uniform(node: ir.Node, op_type: str) -> bool:
     return is_op(node, op_type) and has_one_scale(node)
 
 
-def _only_reader(value: ir.Value) -> ir.Node | None:
-    """What reads a value, if nobody else does, in the same graph."""
-    maker, found = value.producer(), readers(value)
+def _only_consumer(value: ir.Value) -> ir.Node | None:
+    """The only consumer of a value, if there is one and in the same graph."""
+    maker, found = value.producer(), consumers(value)
     if value.is_graph_output() or len(value.uses()) != 1 or maker is None:
         return None
     return found[0] if found[0].graph is maker.graph else None

@@ -11,7 +11,7 @@ import onnx_ir as ir
 from relayout.graph.editing.editor import Editor
 from relayout.graph.read import is_op, perm_of, shape_of
 from relayout.layout.permutation import Permutation
-from relayout.rewrite.worklist import readers
+from relayout.rewrite.worklist import consumers
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,20 +83,20 @@ def _read_past_transposes(
     """Let the consumers of the Transposes read the legs of what is transposed."""
     legs = _split(transposed, axis, [leg.length for leg in run.legs], node, editor)
     for old, new in zip(run.legs, legs, strict=True):
-        (transpose,) = readers(old.value)
+        (transpose,) = consumers(old.value)
         editor.substitute(transpose.outputs[0], new, origin=transpose)
         editor.discard(transpose)
 
 
 def _order(leg: ir.Value) -> Permutation | None:
-    """The order by which the only reader of a leg transposes it, if data moves."""
-    uses, shape = readers(leg), shape_of(leg)
+    """The order by which the only consumer of a leg transposes it, if data moves."""
+    uses, shape = consumers(leg), shape_of(leg)
     if len(uses) != 1 or leg.is_graph_output() or shape is None:
         return None
-    reader = uses[0]
-    if not is_op(reader, "Transpose") or reader.graph is not leg.graph:
+    consumer = uses[0]
+    if not is_op(consumer, "Transpose") or consumer.graph is not leg.graph:
         return None
-    order = perm_of(reader)
+    order = perm_of(consumer)
     return None if order is None or order.moves_only_units(shape) else order
 
 

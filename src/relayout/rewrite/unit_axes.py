@@ -12,7 +12,7 @@ from relayout.graph.editing.editor import Editor
 from relayout.graph.editing.permuted import permuted_shape
 from relayout.graph.read import Shape, is_op, perm_of, shape_of
 from relayout.layout.permutation import Permutation
-from relayout.rewrite.worklist import readers
+from relayout.rewrite.worklist import consumers
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class UnitAxisMoveToReshape:
         if not order.moves_only_units(shape):
             return None
         result = node.outputs[0]
-        if any(is_op(reader, "Transpose") for reader in readers(result)):
+        if any(is_op(consumer, "Transpose") for consumer in consumers(result)):
             return None
         target = reshape_target(shape, order)
         if _is_same_shape(shape, order):
@@ -47,7 +47,7 @@ class UnitAxisMoveToReshape:
             moved = self._reinserted(node, source, order, shape, editor)
         else:
             moved = self._reshaped(node, source, order, target, editor)
-        touched = readers(result)
+        touched = consumers(result)
         editor.substitute(result, moved, origin=node)
         editor.discard(node)
         return [*touched, *_makers(moved, until=source)]

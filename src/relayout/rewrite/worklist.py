@@ -83,6 +83,6 @@ def _improve(
     return touched
 
 
-def readers(value: ir.Value) -> list[ir.Node]:
+def consumers(value: ir.Value) -> list[ir.Node]:
     """The nodes that read a value, each once, in a fixed order."""
     return list(dict.fromkeys(use.node for use in value.uses()))

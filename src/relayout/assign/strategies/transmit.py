@@ -11,7 +11,7 @@ from relayout.assign.strategies.demands import assigned, cheapest, demanded, por
 from relayout.infer.transmission import coloured_backwards, majority
 
 Colours: TypeAlias = dict[int, int]
-"""The order meant for each value so far; who comes first decides."""
+"""The order meant for each value so far; the first operator decides."""
 
 
 def solve_transmit(problem: LayoutProblem) -> Assignment:
