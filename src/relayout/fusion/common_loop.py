@@ -13,10 +13,10 @@ import math
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from relayout.fusion.codes import Code, Why
 from relayout.fusion.groups import Abilities
 from relayout.fusion.siblings import are_siblings, joins_siblings
 from relayout.fusion.sketch import Count, Sketch, SketchOperator, count_of
-from relayout.fusion.words import Code, Why
 from relayout.graph.read import Shape
 from relayout.ops.iteration import Role, is_zero_padding
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import onnx_ir as ir
 
+from relayout.fusion.codes import Why
 from relayout.fusion.expressions import Tag
 from relayout.fusion.forward_graph import Vertex, forward_graph
 from relayout.fusion.groups import Group, Limits, Partition
@@ -15,7 +16,6 @@ from relayout.fusion.post_dominators import Dominator, post_dominators
 from relayout.fusion.refusals import Refusals
 from relayout.fusion.translate import Translation, translate
 from relayout.fusion.unions import Union
-from relayout.fusion.words import Why
 from relayout.graph.region import Region
 from relayout.ops.kind import Kind
 

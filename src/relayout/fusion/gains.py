@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from relayout.fusion.clusters import Clusters
+from relayout.fusion.codes import Code, Why
 from relayout.fusion.common_loop import CommonLoop
 from relayout.fusion.groups import Abilities, Limits
 from relayout.fusion.repeats import Rates, repeated_seconds
 from relayout.fusion.siblings import are_siblings
 from relayout.fusion.summaries import Summaries, Summary
-from relayout.fusion.words import Code, Why
 
 MOST_ARGUMENTS = 128
 """No merge makes a kernel of more arguments than devices commonly take."""

@@ -9,11 +9,11 @@ from collections.abc import Iterable
 import onnx_ir as ir
 
 from relayout.fusion.clusters import Clusters
+from relayout.fusion.codes import Code, Why
 from relayout.fusion.common_loop import ANCHORS, ROWS
 from relayout.fusion.gains import Gains
 from relayout.fusion.siblings import sibling_key
 from relayout.fusion.sketch import Sketch, SketchOperator, count_of
-from relayout.fusion.words import Code, Why
 from relayout.graph.read import constant_of
 from relayout.ops.iteration import Role
 

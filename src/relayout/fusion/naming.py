@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from relayout.fusion.words import Code
+from relayout.fusion.codes import Code
 from relayout.ops.fusing import Fusing
 
 

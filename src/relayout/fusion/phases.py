@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from relayout.fusion.arguments import ArgumentLimit, own_arguments
+from relayout.fusion.codes import Code, Why
 from relayout.fusion.forward_graph import Vertex
 from relayout.fusion.groups import Limits
 from relayout.fusion.post_dominators import Dominator
 from relayout.fusion.unions import Union
-from relayout.fusion.words import Code, Why
 from relayout.ops.kind import Kind
 
 _Fits = Callable[[Kind, bool], bool]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
+from relayout.fusion.codes import Code, Why
 from relayout.fusion.common_loop import ROW_BYTES
 from relayout.fusion.groups import Limits
 from relayout.fusion.merging import MOST_READERS
 from relayout.fusion.naming import named, opaque_reason
 from relayout.fusion.sketch import Sketch
-from relayout.fusion.words import Code, Why
 
 
 def reason_of(

@@ -104,7 +104,7 @@ class JoinHeads:
         if query is None or key is None or value is None:
             return None
         ports = Ports(query, key, value)
-        if not all(map(_is_told, ports)) or not merges(node.outputs[0], ports, region):
+        if not all(map(_is_known, ports)) or not merges(node.outputs[0], ports, region):
             return None
         writer = AttentionWriter(editor, node)
         attributes = {name: attribute.value for name, attribute in node.attributes.items()}
@@ -112,7 +112,7 @@ class JoinHeads:
         return writer.put(writer.add("Attention", operands, attributes, ports), ports)
 
 
-def _is_told(heads: Heads) -> bool:
+def _is_known(heads: Heads) -> bool:
     return not heads.heads.symbols and not heads.depth.symbols and heads.scaling.is_one
 
 

@@ -108,11 +108,11 @@ def _agree(query: Heads, key: Heads, value: Heads) -> bool:
         and query.depth == key.depth
         and key.length == value.length
         and not any(size.symbols for size in numbers)
-        and all(_is_told(size) for size in (query.batch, query.length, key.length))
+        and all(_is_known(size) for size in (query.batch, query.length, key.length))
     )
 
 
-def _is_told(size: Size) -> bool:
+def _is_known(size: Size) -> bool:
     """Whether its symbols mean the same wherever they are read."""
     return all(kind not in {"source", "result"} for kind, _ in size.symbols)
 
