@@ -36,4 +36,4 @@ def recounted(model: onnx.ModelProto) -> Moved:
 def _bytes(value: onnx.ValueInfoProto) -> int:
     tensor = value.type.tensor_type
     dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)
-    return math.prod(int(dim.dim_value) for dim in tensor.shape.dim) * int(dtype.itemsize)
+    return int(math.prod(dim.dim_value for dim in tensor.shape.dim) * dtype.itemsize)

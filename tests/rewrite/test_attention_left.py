@@ -13,7 +13,7 @@ from tests.rewrite.rewriting import parse, to_ir
 from tests.rewrite.test_attention import GUARDED, REFUSED, SYMBOLIC, Attention
 
 BETWEEN = "more than a scale and a mask stands between the product with K and Softmax"
-ELSEWHERE = "what Softmax gives goes elsewhere than into the product with V"
+ELSEWHERE = "the result of Softmax does not go into the product with V alone"
 EITHER = "from opset 23 on it can be one operator; --opset 23 or --target ort lets it"
 HIDDEN = """s = MatMul (q, k) hidden = Constant <value_float = -inf> ()
     scaled = Where (m, s, hidden)"""
@@ -34,7 +34,7 @@ REASONS = {
     "scaled after the mask": BETWEEN,
     "scaled by head": BETWEEN,
     "scaled by a negative number": (
-        "V is scaled, or the scores are by a number that is not positive"
+        "V is scaled, or the scores are scaled by a number that is not positive"
     ),
     "hidden by a finite number": BETWEEN,
     "no heads are moved": "no split into heads leads to Q and K and V",
@@ -64,7 +64,7 @@ def test_the_reason_of_every_refusal(case: str) -> None:
             GUARDED_MASK,
             17,
             ORT,
-            "MultiHeadAttention gives no number for a row that is masked as a whole",
+            "MultiHeadAttention gives NaN for a row that is masked as a whole",
         ),
     ],
 )
@@ -77,7 +77,7 @@ def test_what_the_opset_or_the_target_lacks(
 def test_the_mask_that_may_widen_the_batch_is_named() -> None:
     widened = SYMBOLIC.replace("float[n,1,1,s] m", "float[b,1,1,s] m")
     (reason,) = reasons(widened, 23, ONNX)
-    assert reason == "the mask 'm' is not surely of the batch and length of Q"
+    assert reason == "the mask 'm' is not known to have the batch and length of Q"
 
 
 def test_operands_without_heads_side_by_side_are_named() -> None:

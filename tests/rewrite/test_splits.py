@@ -16,24 +16,24 @@ from tests.rewrite.rewriting import (
     transposes,
 )
 
-TURN = "Transpose<perm=[0,2,1]>"
+TRANSPOSE = "Transpose<perm=[0,2,1]>"
 
 
-def test_neighbours_are_turned_as_one() -> None:
+def test_neighbours_are_transposed_as_one() -> None:
     assert_rewrites(
         f"""g (float[2,9,5] x) => (float[2,2,5] y, float[2,5,3] z, float[2,5,4] w)
             <int64[3] n = {{2,3,4}}> {{
             a, b, c = Split<axis=1>(x, n)
             y = Relu(a)
-            s = {TURN}(b)
+            s = {TRANSPOSE}(b)
             z = Relu(s)
-            t = {TURN}(c)
+            t = {TRANSPOSE}(c)
             w = Relu(t)
         }}""",
         f"""g (float[2,9,5] x) => (float[2,2,5] y, float[2,5,3] z, float[2,5,4] w)
             <int64[2] m = {{2,7}}, int64[2] n = {{3,4}}> {{
             a, h = Split<axis=1>(x, m)
-            g = {TURN}(h)
+            g = {TRANSPOSE}(h)
             s, t = Split<axis=2>(g, n)
             y = Relu(a)
             z = Relu(s)
@@ -42,15 +42,15 @@ def test_neighbours_are_turned_as_one() -> None:
     )
 
 
-def test_a_split_of_which_all_is_turned_comes_after_the_transpose() -> None:
+def test_a_split_of_which_all_is_transposed_comes_after_the_transpose() -> None:
     assert_rewrites(
         f"""g (float[N,6,5] x) => (float[N,5,3] y, float[N,5,3] z) {{
             a, b = Split<axis=-2, num_outputs=2>(x)
-            y = {TURN}(a)
-            z = {TURN}(b)
+            y = {TRANSPOSE}(a)
+            z = {TRANSPOSE}(b)
         }}""",
         f"""g (float[N,6,5] x) => (float[N,5,3] y, float[N,5,3] z) <int64[2] n = {{3,3}}> {{
-            t = {TURN}(x)
+            t = {TRANSPOSE}(x)
             y, z = Split<axis=2>(t, n)
         }}""",
         choose=as_given,
@@ -94,8 +94,8 @@ def test_each_order_has_its_own_group() -> None:
         f"""g (float[2,8,5] x)
             => (float[2,5,2] y, float[2,5,2] z, float[5,2,2] v, float[5,2,2] w) {{
             a, b, c, d = Split<axis=1, num_outputs=4>(x)
-            y = {TURN}(a)
-            z = {TURN}(b)
+            y = {TRANSPOSE}(a)
+            z = {TRANSPOSE}(b)
             v = Transpose<perm=[2,0,1]>(c)
             w = Transpose<perm=[2,0,1]>(d)
         }}"""
@@ -106,13 +106,14 @@ def test_each_order_has_its_own_group() -> None:
 
 
 NOT_GROUPED = {
-    "a leg between them": f"a, b, c = Split<axis=1>(x, n) y = {TURN}(a) z = {TURN}(c) w = Neg(b)",
+    "a leg between them": f"""a, b, c = Split<axis=1>(x, n)
+        y = {TRANSPOSE}(a) z = {TRANSPOSE}(c) w = Neg(b)""",
     "orders that differ": f"""a, b, c = Split<axis=1>(x, n)
-        y = {TURN}(a) u = Transpose<perm=[2,0,1]>(b) z = Relu(u) w = Neg(c)""",
+        y = {TRANSPOSE}(a) u = Transpose<perm=[2,0,1]>(b) z = Relu(u) w = Neg(c)""",
     "another reader": f"""a, b, c = Split<axis=1>(x, n)
-        y = {TURN}(a) z = {TURN}(b) w = Add(b, c)""",
+        y = {TRANSPOSE}(a) z = {TRANSPOSE}(b) w = Add(b, c)""",
     "an unread leg between": f"""a, b, c = Split<axis=1>(x, n)
-        y = {TURN}(a) z = {TURN}(c) w = Neg(v)""",
+        y = {TRANSPOSE}(a) z = {TRANSPOSE}(c) w = Neg(v)""",
 }
 
 
@@ -131,32 +132,32 @@ def test_a_leg_that_is_an_output_stays() -> None:
     assert_kept(
         f"""g (float[2,6,5] x) => (float[2,5,3] y, float[2,5,3] z, float[2,3,5] b) {{
             a, b = Split<axis=1, num_outputs=2>(x)
-            y = {TURN}(a)
-            z = {TURN}(b)
+            y = {TRANSPOSE}(a)
+            z = {TRANSPOSE}(b)
         }}"""
     )
 
 
-def test_a_leg_that_a_branch_turns_stays() -> None:
+def test_a_leg_that_a_branch_transposes_stays() -> None:
     assert_kept(
         f"""g (bool c, float[2,6,5] x) => (float[2,5,3] y, float[2,5,3] z) {{
             a, b = Split<axis=1, num_outputs=2>(x)
-            y = {TURN}(a)
+            y = {TRANSPOSE}(a)
             z = If(c) <
-                then_branch = f () => (float[2,5,3] p) {{ p = {TURN}(b) }},
-                else_branch = h () => (float[2,5,3] q) {{ q = {TURN}(b) }}
+                then_branch = f () => (float[2,5,3] p) {{ p = {TRANSPOSE}(b) }},
+                else_branch = h () => (float[2,5,3] q) {{ q = {TRANSPOSE}(b) }}
             >
         }}""",
         choose=as_given,
     )
 
 
-def test_lengths_that_only_the_run_tells_stay() -> None:
+def test_lengths_that_are_known_only_at_run_time_stay() -> None:
     assert_kept(
         f"""g (float[2,N,5] x, int64[2] n) => (float[2,5,P] y, float[2,5,Q] z) {{
             a, b = Split<axis=1>(x, n)
-            y = {TURN}(a)
-            z = {TURN}(b)
+            y = {TRANSPOSE}(a)
+            z = {TRANSPOSE}(b)
         }}""",
         choose=as_given,
     )
@@ -166,8 +167,8 @@ def test_legs_of_length_one_move_nothing_and_stay_alone() -> None:
     assert_rewrites(
         f"""g (float[2,2,5] x) => (float[2,5,1] y, float[2,5,1] z) {{
             a, b = Split<axis=1, num_outputs=2>(x)
-            y = {TURN}(a)
-            z = {TURN}(b)
+            y = {TRANSPOSE}(a)
+            z = {TRANSPOSE}(b)
         }}""",
         """g (float[2,2,5] x) => (float[2,5,1] y, float[2,5,1] z) <int64[3] s = {2,5,1}> {
             a, b = Split<axis=1, num_outputs=2>(x)

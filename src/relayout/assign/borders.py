@@ -39,7 +39,7 @@ def _framed(
 
 
 def _reads(tie: Tie, frame_of: Callable[[ir.Value], Frame]) -> tuple[int, ...] | None:
-    """Which values a tie has to read; None if it turns what it carries round and round.
+    """Which values a tie has to read; None if it transposes what it carries in every run.
 
     Constants follow for nothing, and so does a value that a body gives back as it came.
     """

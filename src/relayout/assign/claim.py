@@ -49,5 +49,5 @@ def faults(document: Json, problems: Sequence[LayoutProblem] | None = None) -> l
         found += [f"graph {graph.get('graph')!r}: {fault}" for fault in verify(graph, problem)]
     gap = any(graph.get("cost") != graph.get("bound") for graph in graphs)
     if not found and document.get("optimal") is not (not gap):
-        found.append("what it says about being optimal does not follow from its graphs")
+        found.append("its claim to be optimal does not follow from its graphs")
     return found

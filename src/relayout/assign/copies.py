@@ -16,7 +16,7 @@ from relayout.layout.permutation import Permutation
 
 @dataclass(frozen=True, slots=True)
 class StoredTensor:
-    """A tensor as it lies in the new graph: `value` is the tensor transposed by `order`."""
+    """A tensor as it is stored in the new graph: `value` is the tensor transposed by `order`."""
 
     value: ir.Value
     order: Permutation | None
@@ -51,7 +51,7 @@ class Copies:
             self._share(frame, given, self.part.root.graph)
 
     def store(self, given: ir.Value, value: ir.Value, order: Permutation | None) -> None:
-        """Remember where the tensor of a given value lies."""
+        """Remember how the tensor of a given value is stored."""
         self.stored[given] = StoredTensor(value, _full(order, self.formulation.frames.of(given)))
 
     def read(

@@ -25,7 +25,7 @@ Json: TypeAlias = Any
 
 
 def certificate(assignment: Assignment) -> dict[str, Json]:
-    """The whole reason why a choice is as good as it says, to be checked by anyone."""
+    """The whole reason why a choice is as good as claimed, to be checked by anyone."""
     return {
         "cost": assignment.cost,
         "bound": assignment.bound,

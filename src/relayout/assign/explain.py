@@ -60,7 +60,7 @@ def explanations(
 ) -> dict[ir.Node, Explanation]:
     """An explanation of every Transpose that moves data at run time.
 
-    With a budget the layouts of each graph are chosen too, to tell which ones are avoidable.
+    With a budget the layouts of each graph are chosen too, to find which ones are avoidable.
     """
     moving = {node for _, node in moving_transposes(model)}
     found: dict[ir.Node, Explanation] = {}
@@ -175,7 +175,7 @@ class _Walk:
         return [Request(*port, order) for port in ports if self._now(*port) != order]
 
     def wanting(self, value: int, wanted: int, order: int) -> list[Request]:
-        """What has to follow if those who want a value in one order get it in another."""
+        """What has to follow if the consumers of a value in one order get it in another."""
         ports = self.reading[value]
         return [Request(*port, order) for port in ports if self._now(*port) == wanted]
 
@@ -261,7 +261,7 @@ def _node_reason(draft: NodeDraft, port: int, order: Permutation) -> str:
 
 
 def _by_equation(draft: NodeDraft) -> str:
-    """What would let a product run in the other order, if nobody asked for it yet."""
+    """What would let a product run in the other order, if it was not asked for yet."""
     ways = draft.ways
     is_open = is_op(draft.node, "MatMul") and ways.rule.separate is None and not ways.rule.barrier
     is_open = is_open and not breaks_unit(draft.node, Changes(op_type="Einsum"))

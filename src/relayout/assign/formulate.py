@@ -49,7 +49,7 @@ class Formulation:
     """What the Transposes of the part cost where they stand."""
     notes: tuple[str, ...]
     is_quantised: bool = False
-    """Whether a quantiser would turn other rounding into a step."""
+    """Whether a quantiser would make a step of changed rounding."""
 
     def given_order(self, source: ir.Value, variant: int) -> Permutation | None:
         """The order in which a tensor that no node makes comes in a variant."""
@@ -240,7 +240,7 @@ class _Drafting:
         """Whether quantisers forbid a restatement.
 
         What runtimes compute in bytes stays so, save where nothing but Transposes counts. And once
-        other rounding showed, which a quantiser may turn into a step, first what is computed in
+        changed rounding showed, of which a quantiser may make a step, first what is computed in
         another way is left out, then all that adds up products in another order.
         """
         changes, terms = transport.changes, self.terms
@@ -364,5 +364,5 @@ class _Drafting:
         if not full:
             return []
         return [
-            f"{len(full)} tensors have more candidate orders than are looked at, {full[0]!r} first"
+            f"{len(full)} tensors have more candidate orders than are considered, {full[0]!r} first"
         ]

@@ -45,7 +45,7 @@ class Frame:
 
 @dataclass(slots=True)
 class Frames:
-    """Finds the tensor behind every value of some graphs."""
+    """Finds the stored tensor of every value of some graphs."""
 
     graphs: Container[ir.Graph]
     _known: dict[ir.Value, Frame] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Whether a tensor must be turned whatever orders are chosen around it."""
+"""Whether a tensor must be transposed whatever orders are chosen around it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PossibleOrders: TypeAlias = frozenset[int] | None
 
 @dataclass(slots=True)
 class Possible:
-    """The orders that a value can have while no tensor between two demands is turned.
+    """The orders that a value can have while no tensor between two demands is transposed.
 
     Each set is an upper estimate, so where two sets have nothing in common a Transpose is needed
     in every choice of layouts. An operator that cannot do without a Transpose on its other side is
@@ -42,7 +42,7 @@ class Possible:
             self._read(number, self.problem.operators[number])
 
     def is_inherent(self, value: int, wanted: int) -> bool:
-        """Whether someone who now wants a value in an order can never have it as it is stored."""
+        """Whether a consumer of a value in an order can never read it as it is stored."""
         stored = self.stored.get(value)
         if stored is None:
             return False
@@ -74,7 +74,7 @@ def _fits(pairs: Iterable[tuple[int, PossibleOrders]]) -> bool:
 
 
 def _can_be_read(variant: Variant, wanted: list[list[PossibleOrders]]) -> bool:
-    """Whether everyone who reads what a variant writes can take it so."""
+    """Whether all consumers of what a variant writes can take it so."""
     pairs = zip(variant.writes, wanted, strict=True)
     return all(_fits((order, orders) for orders in sets) for order, sets in pairs)
 
@@ -86,7 +86,7 @@ def _at(port: int, ways: list[tuple[int, ...]]) -> frozenset[int]:
 def _sequence(
     operators: tuple[Operator, ...], readers: dict[int, list[tuple[int, int]]]
 ) -> list[int]:
-    """The operators, each behind those whose results it reads; what goes in circles comes last."""
+    """The operators, each after those whose results it reads; what goes in circles comes last."""
     made = {value for operator in operators for value in operator.results}
     missing = [sum(value in made for value in operator.operands) for operator in operators]
     ready = deque(number for number, count in enumerate(missing) if not count)

@@ -23,7 +23,7 @@ class Variant:
     writes: tuple[int, ...]
     price: int = 0
     key: int = 0
-    """For the caller, who finds by it the restatement this variant stands for."""
+    """For the caller: identifies the restatement of this variant."""
 
 
 @dataclass(frozen=True, slots=True)

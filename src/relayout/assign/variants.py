@@ -75,7 +75,7 @@ class NodeVariants:
         return joint if isinstance(answer, Refusal) else [answer, *joint]
 
     def try_sides(self, operand: int, order: Permutation) -> list[Transport]:
-        """The restatements that a new order of any operand adds where each has a say."""
+        """The restatements that a new order of any operand adds where each has its own."""
         if not self._is_new(operand, order):
             return []
         return list(ask_joint(self.rule, self.view, operand, order))

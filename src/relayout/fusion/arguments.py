@@ -1,6 +1,6 @@
 """How many arguments the kernel of a group would take, where a device limits their number.
 
-A tensor with lengths that only the run will tell needs further arguments: these lengths and its
+A tensor with lengths known only at run time needs further arguments: these lengths and its
 strides. A group whose operands have not been counted yet is decided when the walk reaches it.
 """
 

@@ -37,7 +37,7 @@ class Clusters:
         return self._ranks[cluster]
 
     def estimate(self, first: int, second: int) -> int:
-        """About how many bytes two clusters save as one, told from their links alone."""
+        """About how many bytes two clusters save as one, estimated from their links alone."""
         shared = sum(
             min(size, self.before[second][source])
             for source, size in self.before[first].items()

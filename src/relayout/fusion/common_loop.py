@@ -13,10 +13,10 @@ import math
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from relayout.fusion.codes import Code, Why
 from relayout.fusion.groups import Abilities
 from relayout.fusion.siblings import are_siblings, joins_siblings
 from relayout.fusion.sketch import Count, Sketch, SketchOperator, count_of
-from relayout.fusion.words import Code, Why
 from relayout.graph.read import Shape
 from relayout.ops.iteration import is_zero_padding
 from relayout.ops.kernels import Role
@@ -64,7 +64,7 @@ class Tied:
 
 
 class CommonLoop:
-    """One attempt to run operators as one kernel; `refusal` says why it cannot be done."""
+    """Operators as one loop, so as one kernel; `refusal` is the reason why that cannot be done."""
 
     def __init__(
         self,
@@ -248,7 +248,7 @@ class CommonLoop:
         return Tied(operator.number)
 
     def _tie_rows(self, operator: SketchOperator) -> Tied | Why:
-        """Rows are those of all other reductions; behind a product they are rows of its result."""
+        """Rows are those of all other reductions; after a product they are rows of its result."""
         tied = dict(self._tied_operands(operator))
         if any(place != 0 for place in tied):
             return Why(Code.PATH, operator.number)

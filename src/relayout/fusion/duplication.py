@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from relayout.fusion.clusters import Clusters
+from relayout.fusion.codes import Why
 from relayout.fusion.gains import Gains
-from relayout.fusion.words import Why
 from relayout.ops.iteration import is_exact
 
 MOST_COPIES = 4

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import onnx_ir as ir
 
+from relayout.fusion.codes import Why
 from relayout.fusion.expressions import Tag
 from relayout.fusion.forward_graph import Vertex, forward_graph
 from relayout.fusion.groups import Group, Limits, Partition
@@ -15,7 +16,6 @@ from relayout.fusion.post_dominators import Dominator, post_dominators
 from relayout.fusion.refusals import Refusals
 from relayout.fusion.translate import Translation, translate
 from relayout.fusion.unions import Union
-from relayout.fusion.words import Why
 from relayout.graph.region import Region
 from relayout.ops.kind import Kind
 
@@ -41,8 +41,8 @@ def fuse(region: Region, limits: Limits) -> FusedRegion:
 
 def faithful(region: Region, limits: Limits) -> Partition:
     fused = fuse(region, limits)
-    told = Refusals(fused.translation, fused.dominators, fused.unions, limits)
-    refusals = tuple(told.stated(fused.order, fused.refusals))
+    refused = Refusals(fused.translation, fused.dominators, fused.unions, limits)
+    refusals = tuple(refused.stated(fused.order, fused.refusals))
     return Partition(region.graph, tuple(groups_of(fused)), refusals, "tvm")
 
 

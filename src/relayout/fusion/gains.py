@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from relayout.fusion.clusters import Clusters
+from relayout.fusion.codes import Code, Why
 from relayout.fusion.common_loop import CommonLoop
 from relayout.fusion.groups import Abilities, Limits
 from relayout.fusion.repeats import Rates, repeated_seconds
 from relayout.fusion.siblings import are_siblings
 from relayout.fusion.summaries import Summaries, Summary
-from relayout.fusion.words import Code, Why
 
 MOST_ARGUMENTS = 128
 """No merge makes a kernel of more arguments than devices commonly take."""
@@ -97,7 +97,7 @@ class Gains:
             self._again.pop(cluster, None)
 
     def _clash(self, one: Summary, other: Summary) -> Why | None:
-        """What can be told at a glance."""
+        """What a first look can decide."""
         opaque = one.opaque if one.opaque is not None else other.opaque
         if opaque is not None:
             return Why(Code.OPAQUE, opaque)

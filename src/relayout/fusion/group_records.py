@@ -1,4 +1,4 @@
-"""Turns groups into records for reports."""
+"""Groups as records for reports."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def refusal_records(partitions: Sequence[Partition]) -> tuple[RefusalRecord, ...
 def node_records(
     loaded: LoadedModel, partitions: Sequence[Partition], name: str
 ) -> tuple[NodeRecord, ...]:
-    """What is to tell about the nodes of this name, or those that write a value of this name."""
+    """The records of the nodes of this name, or those that write a value of this name."""
     records = _recorded(loaded, partitions)
     found = []
     for partition in partitions:

@@ -72,7 +72,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class MergeRefusal:
-    """Why a value is handed over through memory: a code, and the facts behind it."""
+    """Why a value is handed over through memory: a code, and its reason in words."""
 
     producer: ir.Node
     consumer: ir.Node | None

@@ -12,6 +12,7 @@ from dataclasses import replace
 import onnx_ir as ir
 
 from relayout.fusion.clusters import Clusters
+from relayout.fusion.codes import Code, Why
 from relayout.fusion.duplication import repeat_cheap
 from relayout.fusion.faithful import faithful, fuse, groups_of
 from relayout.fusion.gains import Gains
@@ -20,7 +21,6 @@ from relayout.fusion.merging import Merging
 from relayout.fusion.reasons import reason_of
 from relayout.fusion.repeats import Rates, without_repeats
 from relayout.fusion.sketch import Sketch
-from relayout.fusion.words import Code, Why
 from relayout.graph.region import Region
 from relayout.ops.kind import Kind
 

@@ -9,11 +9,11 @@ from collections.abc import Iterable
 import onnx_ir as ir
 
 from relayout.fusion.clusters import Clusters
+from relayout.fusion.codes import Code, Why
 from relayout.fusion.common_loop import ANCHORS, ROWS
 from relayout.fusion.gains import Gains
 from relayout.fusion.siblings import sibling_key
 from relayout.fusion.sketch import Sketch, SketchOperator, count_of
-from relayout.fusion.words import Code, Why
 from relayout.graph.read import constant_of
 from relayout.ops.kernels import Role
 
@@ -48,7 +48,7 @@ class Merging:
                 self._try(*sorted((first, second), key=self._clusters.rank))
 
     def forget(self, clusters: Iterable[int]) -> None:
-        """What was said about clusters that have been changed since."""
+        """What was found about clusters that have been changed since."""
         changed = set(clusters)
         self._gains.forget(changed)
         for pair in [pair for pair in self.refusals if not changed.isdisjoint(pair)]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from relayout.fusion.words import Code
+from relayout.fusion.codes import Code
 from relayout.ops.fusing import Fusing
 
 
@@ -16,7 +16,10 @@ def opaque_reason(node: ir.Node, fusing: Fusing) -> tuple[Code, str]:
     """Why nothing shares the kernel of a node."""
     code = Code(fusing.opaque_for or Code.OPAQUE)
     if code is Code.DATA_DEPENDENT:
-        return code, f"the lengths of {named(node)} depend on values that only the run will tell"
+        return (
+            code,
+            f"the lengths of {named(node)} depend on values that are known only at run time",
+        )
     if code is Code.UNKNOWN_OPERATOR:
         return code, f"nothing is known about operator {node.domain}.{node.op_type}"
     return code, f"{named(node)} shares its kernel with nothing"

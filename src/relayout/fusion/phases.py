@@ -13,15 +13,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from relayout.fusion.arguments import ArgumentLimit, own_arguments
+from relayout.fusion.codes import Code, Why
 from relayout.fusion.forward_graph import Vertex
 from relayout.fusion.groups import Limits
 from relayout.fusion.post_dominators import Dominator
 from relayout.fusion.unions import Union
-from relayout.fusion.words import Code, Why
 from relayout.ops.kind import Kind
 
 _Fits = Callable[[Kind, bool], bool]
-"""Whether a union of a kind may lie on the way; the flag says that it is the end of it."""
+"""Whether a union of a kind may lie on the way; the flag marks the end of the way."""
 
 
 def _flat(kind: Kind, _is_end: bool) -> bool:

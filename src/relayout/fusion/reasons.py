@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
+from relayout.fusion.codes import Code, Why
 from relayout.fusion.common_loop import ROW_BYTES
 from relayout.fusion.groups import Limits
 from relayout.fusion.merging import MOST_READERS
 from relayout.fusion.naming import named, opaque_reason
 from relayout.fusion.sketch import Sketch
-from relayout.fusion.words import Code, Why
 
 
 def reason_of(
@@ -20,14 +20,14 @@ def reason_of(
         node = consumer if why.at is None else sketch.operators[why.at].node
         return opaque_reason(node, sketch.translation.fusings[node])
     words = {
-        Code.ARGUMENTS: "the kernel would take more arguments than devices do",
+        Code.ARGUMENTS: "the kernel would take more arguments than devices allow",
         Code.BETWEEN: f"{at} has more elements than the loop it would run in",
         Code.CAPABILITY: f"the target has no kernel that takes {at} in",
         Code.COMPLEX_PROLOGUE: f"{at} would be computed for each time that its result is read",
         Code.CYCLE: f"something else lies between {named(producer)} and {named(consumer)}",
         Code.DEPTH: f"more than {limits.max_depth} operators would share a kernel",
         Code.NO_GAIN: f"{named(consumer)} would move no fewer bytes with {named(producer)}",
-        Code.PATH: f"{at} reads elements of other places than the one in work",
+        Code.PATH: f"{at} reads elements at other places than the one being computed",
         Code.READERS: f"more than {MOST_READERS} kernels read what {named(producer)} makes",
         Code.REPEAT: f"costly work before {named(consumer)} would be repeated",
         Code.RESULTS: f"{at} is also read elsewhere, and no loop writes both results",

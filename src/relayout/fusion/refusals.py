@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import onnx_ir as ir
 
+from relayout.fusion.codes import Code, Why
 from relayout.fusion.expressions import Tag
 from relayout.fusion.forward_graph import Vertex
 from relayout.fusion.groups import Limits, MergeRefusal
@@ -13,7 +14,6 @@ from relayout.fusion.naming import named, opaque_reason
 from relayout.fusion.post_dominators import Dominator
 from relayout.fusion.translate import Translation
 from relayout.fusion.unions import Union
-from relayout.fusion.words import Code, Why
 from relayout.ops.kind import Kind
 
 

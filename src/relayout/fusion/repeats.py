@@ -29,7 +29,7 @@ class Rates:
 def repeated_seconds(
     sketch: Sketch, members: Sequence[int], tied: Container[int], rates: Rates
 ) -> float:
-    """The time for costly work beyond the first; infinite if nobody can tell."""
+    """The time for costly work beyond the first; infinite if it is not known."""
     costly = [number for number in members if sketch.operators[number].work > 1]
     if not costly:
         return 0.0

@@ -1,4 +1,4 @@
-"""A graph as the choice of kernels sees it: operators by number, and who reads whom."""
+"""A graph as the choice of kernels sees it: numbered operators, their producers and consumers."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from relayout.ops.measure import bytes_of
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """Sums over the groups; lengths that only the run will tell count as in other figures."""
+    """Sums over the groups; lengths known only at run time count as in other figures."""
 
     kernels: int = 0
     bytes_read: int = 0
@@ -34,7 +34,7 @@ class Traffic:
 
 
 def traffic_of(partition: Partition, dims: Mapping[str, int] | None = None) -> Traffic:
-    """A group of views alone is no kernel: it gives a tensor another shape where it lies."""
+    """A group of views alone is no kernel: it gives a tensor another shape without moving it."""
     total = Traffic()
     for group, results in zip(partition.groups, results_of(partition), strict=True):
         if not all(is_view(node) for node in group.nodes):

@@ -202,7 +202,7 @@ class Parameter:
     """The position of the operand, where it is one."""
 
     def read(self, view: NodeView) -> Array | Refusal | None:
-        """Its value; None when it is left out; a refusal when only the run will tell."""
+        """Its value; None when it is left out; a refusal when it is known only at run time."""
         if self.name in view.node.attributes:
             return _attribute_array(view, self.name)
         if not view.has(self.index) or not self.is_operand(view):

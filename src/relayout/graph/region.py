@@ -15,7 +15,7 @@ KERNEL_DOMAIN = "relayout"
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """One list of nodes with what its surroundings say about it."""
+    """One list of nodes with what is known from its surroundings."""
 
     graph: ir.Graph
     opsets: MutableMapping[str, int]

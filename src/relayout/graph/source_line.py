@@ -13,7 +13,7 @@ _PYTHON_FRAME = re.compile(r'File "(?P<file>[^"\n]+)", line (?P<line>\d+)')
 _SCRIPT_FRAME = re.compile(r"^(?P<file>[^\n]+\.py)\((?P<line>\d+)\)", re.MULTILINE)
 """As TorchScript prints a stack: the innermost frame first."""
 _EXPORTER = re.compile(r"(^|-packages/)torch/")
-"""The exporter's own files, whose lines tell nothing about the user's program."""
+"""The exporter's own files, whose lines are not the user's program."""
 
 
 def source_line(node: ir.Node) -> str | None:

@@ -38,7 +38,7 @@ class Size:
         return Size(self.number * other.number, symbols)
 
     def over(self, other: Size) -> Size | None:
-        """The quotient, or None where none can be told."""
+        """The quotient, or None where it is not known."""
         symbols = Counter(self.symbols)
         symbols.subtract(other.symbols)
         if other.number == 0 or self.number % other.number or min(symbols.values(), default=0) < 0:
@@ -108,7 +108,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Length:
-    """A number times the lengths of stored axes, which the run tells."""
+    """A number times the lengths of stored axes, which are known at run time."""
 
     number: int
     axes: tuple[int, ...] = ()
@@ -159,7 +159,7 @@ class Reshaping:
         return order.reversed() if isinstance(order, Block) else order
 
     def target(self, order: Permutation, result_order: Permutation) -> tuple[int, ...] | None:
-        """The target shape between these orders; None where no target shape can say it."""
+        """The target shape between these orders; None where no target shape can state it."""
         given = order.reorder(self.source)
         asked = result_order.reorder(self.result)
         entries = tuple(
@@ -209,7 +209,7 @@ def _entry(size: Size, given: Size | None) -> int:
 def _cuts(source: Sequence[Size], result: Sequence[Size]) -> list[tuple[int, int]]:
     """The places, as numbers of axes before them, between which the same elements lie.
 
-    Places are found from the front and then, behind the last of them, from the back. Both sides
+    Places are found from the front and then, after the last of them, from the back. Both sides
     hold the same elements in all, so what remains between two places is equal as well.
     """
     front = [(0, 0), *_equal_prefixes(source, result)]

@@ -97,7 +97,7 @@ def _named(term: str, rank: int) -> str | None:
 def copied_elements(terms: Sequence[str], lengths: Sequence[Lengths]) -> int:
     """What has to be copied by a kernel that multiplies matrices as they lie in memory.
 
-    It reads rows behind the batch and the summed axes last, columns last and the summed axes
+    It reads rows after the batch and the summed axes last, columns last and the summed axes
     before them, and gives rows, then columns; each operand may be the one of the rows. `terms`
     are the axes of the operands, then those of the result, without such of length 1; more than
     two operands are multiplied one after the other, each as cheaply as it can be.

@@ -74,7 +74,7 @@ class Colour:
 
     @classmethod
     def named(cls, layout: Layout) -> Colour:
-        """The colour of a layout whose letters tell its class."""
+        """The colour of a layout whose letters determine its class."""
         layout_class = layout.layout_class
         if layout_class is None:
             raise ValueError(f"{layout} is a layout of no class")

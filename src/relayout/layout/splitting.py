@@ -85,7 +85,7 @@ def split_sizes(given: Sizes, labels: Labels, groups: Groups) -> Sizes:
 def merged_from(source: Sizes, result: Sizes) -> Groups:
     """The axes of the result of a reshape that several factors of its source went into.
 
-    Factors that nobody gave a name are left out: elsewhere they could not be told from others.
+    Factors without a name are left out: elsewhere they could not be distinguished from others.
     """
     pieces = cut_into([StridedAxis(size, UNIT) for size in source if size != UNIT], result)
     if pieces is None:

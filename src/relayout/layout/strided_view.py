@@ -47,7 +47,7 @@ class View:
         return view
 
     def then(self, link: Link) -> View | None:
-        """The longer chain; None where that is no single view, or this cannot be told."""
+        """The longer chain; None where that is no single view, or this is not known."""
         if isinstance(link, Permutation):
             return self._transposed(link)
         if not same_elements(link, self.shape):
@@ -141,7 +141,7 @@ class View:
     def _named_modes(self) -> list[StridedAxis]:
         """The axes, those with symbols cut where source or result have borders within them.
 
-        So a length the run will tell stays one that can be copied, where that is possible.
+        So a length known only at run time stays one that can be copied, where that is possible.
         """
         strides = _strides([mode.size for mode in self.modes])
         return [
@@ -219,7 +219,7 @@ def _runs(axes: Iterable[int]) -> list[tuple[int, ...]]:
 
 
 def _strides(sizes: Sequence[Size]) -> list[Size]:
-    """How many elements lie behind each axis."""
+    """How many elements one step along each axis passes."""
     inner = list(accumulate(reversed(sizes), mul, initial=UNIT))
     return inner[-2::-1] if sizes else []
 

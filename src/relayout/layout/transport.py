@@ -41,7 +41,7 @@ class Changes:
     unsqueezes: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     """Operands that get axes of length 1, at these positions, after their permutation."""
     reshapes: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
-    """Operands that get another shape, as Reshape is told one, after their permutation."""
+    """Operands that get another shape, as Reshape is given one, after their permutation."""
     gathers: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     """Operands computed at run time whose entries (along axis 0) are read at these positions."""
     lookups: Mapping[int, tuple[int, ...]] = field(default_factory=dict)

@@ -1,7 +1,7 @@
 """Merges that sink and splits that rise, so that operators run on the factors of merged axes.
 
-An order cannot cross a Reshape that merges axes it stores apart. Where the operators behind the
-Reshape do not mind more axes, the Reshape can stand behind them, and the order crosses them.
+An order cannot cross a Reshape that merges axes it stores apart. Where the operators after the
+Reshape work with more axes too, the Reshape can stand after them, and the order crosses them.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from relayout.layout.splitting import AxisMap, Groups, merged_from, split_sizes
 from relayout.layout.transport import Refusal
 from relayout.ops.registry import axis_map, names_of
 from relayout.rewrite.links import RESHAPES, dims_of, read_links
-from relayout.rewrite.worklist import readers
+from relayout.rewrite.worklist import consumers
 
 MOST_AXES = 10
-"""Tensors of more axes than this are no help to anybody."""
+"""Tensors of more axes than this are not considered."""
 
 
 def _with_axes() -> tuple[str, ...]:
@@ -33,7 +33,7 @@ def _with_axes() -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class SinkMerge:
-    """A Reshape that merges axes goes behind its reader, which then works on the factors.
+    """A Reshape that merges axes goes after its consumer, which then works on the factors.
 
     Given:  a = Reshape(x, [6,5]), x of shape [2,3,5]; y = Relu(a)
     Result: b = Relu(x); y = Reshape(b, [6,5])
@@ -110,7 +110,7 @@ class JoinReshapes:
         value = _reshaped(first.source, first.source_sizes, last.sizes, node, editor)
         if value is None or (value is first.source and result.is_graph_output()):
             return None
-        touched = readers(result)
+        touched = consumers(result)
         editor.substitute(result, value, origin=node)
         editor.discard(node)
         return [*touched, *_producers([value])]
@@ -130,7 +130,7 @@ class _Reshape:
 
 
 def _read(node: ir.Node | None, editor: Editor) -> _Reshape | None:
-    """A Reshape, with lengths told by the Reshape it reads, if it reads one."""
+    """A Reshape, with lengths known from the Reshape it reads, if it reads one."""
     source = node.inputs[0] if node is not None and is_op(node, *RESHAPES) else None
     return _reading(node, _sizes(source, editor), editor)
 
@@ -166,7 +166,7 @@ def _map_of(node: ir.Node, editor: Editor) -> AxisMap | None:
 
 
 def _sizes(value: ir.Value | None, editor: Editor) -> Sizes | None:
-    """The lengths of a value; behind a Reshape, by those of what it reads."""
+    """The lengths of a value; after a Reshape, by those of what it reads."""
     made = _reshape_of(value, editor)
     return _declared(value) if made is None else made.sizes
 
@@ -191,7 +191,7 @@ def _split(
         merged = _reshaped(value, split, given, node, editor)
         if merged is None:
             raise ValueError(f"the axes of {old.name!r} cannot be merged again")
-        touched += readers(old)
+        touched += consumers(old)
         editor.substitute(old, merged, origin=node)
         touched += _producers([merged])
     editor.discard(node)
@@ -216,7 +216,7 @@ def _split_results(
 
 
 def _in_full(given: Sizes, labels: Sequence[int], groups: Groups) -> Sizes:
-    """The lengths as products of their factors, which may say more than was declared."""
+    """The lengths as products of their factors, which may be more exact than what was declared."""
     return tuple(
         product(groups[label]) if label in groups and size.symbols else size
         for size, label in zip(given, labels, strict=True)

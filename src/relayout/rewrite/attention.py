@@ -65,7 +65,7 @@ def raisable(softmax: ir.Node, region: Region, target: Target) -> Core | Refusal
         return Refusal("the length of Q cannot be written down once more")
     has_numbers = not core.guarded or all(map(is_finite, core.masks))
     if not standard and not has_numbers:
-        return Refusal("MultiHeadAttention gives no number for a row that is masked as a whole")
+        return Refusal("MultiHeadAttention gives NaN for a row that is masked as a whole")
     if _has_operator(region, target):
         return core
     return _needs_newer_opset(or_contrib=has_numbers and dtype in CONTRIB_TYPES)
@@ -104,7 +104,7 @@ class JoinHeads:
         if query is None or key is None or value is None:
             return None
         ports = Ports(query, key, value)
-        if not all(map(_is_told, ports)) or not merges(node.outputs[0], ports, region):
+        if not all(map(_is_known, ports)) or not merges(node.outputs[0], ports, region):
             return None
         writer = AttentionWriter(editor, node)
         attributes = {name: attribute.value for name, attribute in node.attributes.items()}
@@ -112,7 +112,7 @@ class JoinHeads:
         return writer.put(writer.add("Attention", operands, attributes, ports), ports)
 
 
-def _is_told(heads: Heads) -> bool:
+def _is_known(heads: Heads) -> bool:
     return not heads.heads.symbols and not heads.depth.symbols and heads.scaling.is_one
 
 

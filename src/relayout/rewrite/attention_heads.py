@@ -161,12 +161,12 @@ def _links(path: _Path, given: Sizes, region: Region) -> _Read | None:
 
 
 def _conserving(view: NodeView, given: Sizes) -> NodeLinks | None:
-    """A Reshape of which all lengths but one are told, by the number of its elements."""
+    """A Reshape with one unknown length, which follows from the number of elements."""
     result = sizes_named(view.node.outputs[0]) if view.op_type == "Reshape" else None
     if result is None:
         return None
-    told = {symbol for size in given for symbol in size.symbols}
-    open_axes = [axis for axis, size in enumerate(result) if not told.issuperset(size.symbols)]
+    known = {symbol for size in given for symbol in size.symbols}
+    open_axes = [axis for axis, size in enumerate(result) if not known.issuperset(size.symbols)]
     if len(open_axes) != 1:
         return None
     axis = open_axes[0]

@@ -11,7 +11,7 @@ from relayout.graph.region import regions_of
 from relayout.layout.transport import Refusal
 from relayout.rewrite.attention import raisable
 from relayout.rewrite.attention_match import NOTHING_TO_GAIN
-from relayout.rewrite.worklist import readers
+from relayout.rewrite.worklist import consumers
 from relayout.targets.target import Target
 
 FARTHEST = 8
@@ -37,7 +37,7 @@ def spelt_out(model: ir.Model, target: Target) -> Iterator[tuple[ir.Node, str]]:
 
 
 def _is_between_products(softmax: ir.Node) -> bool:
-    return _reaches_product(softmax, _producers) and _reaches_product(softmax, _readers)
+    return _reaches_product(softmax, _producers) and _reaches_product(softmax, _consumers)
 
 
 def _reaches_product(
@@ -61,5 +61,5 @@ def _producers(node: ir.Node) -> Iterable[ir.Node | None]:
     return [value.producer() for value in node.inputs if value is not None]
 
 
-def _readers(node: ir.Node) -> Iterable[ir.Node | None]:
-    return [reader for value in node.outputs for reader in readers(value)]
+def _consumers(node: ir.Node) -> Iterable[ir.Node | None]:
+    return [consumer for value in node.outputs for consumer in consumers(value)]

@@ -23,7 +23,7 @@ from relayout.rewrite.attention_heads import (
 )
 from relayout.rewrite.attention_steps import UNSCALED, Scaling, scalar_of, scaling_of
 from relayout.rewrite.links import VIEWS, read_links
-from relayout.rewrite.worklist import readers
+from relayout.rewrite.worklist import consumers
 
 FULL_AXIS_SINCE = 13
 """From this opset on Softmax has one axis, the last by default."""
@@ -47,7 +47,7 @@ class Core:
     scale: Scaling
     masks: tuple[Mask, ...]
     guarded: bool
-    """Whether rows that are masked as a whole give 0 where a softmax gives no number."""
+    """Whether rows that are masked as a whole give 0 where a softmax gives NaN."""
     node: ir.Node
     """The product with V."""
 
@@ -56,7 +56,7 @@ class Core:
         return self.node.outputs[0]
 
 
-NOTHING_TO_GAIN = Refusal("no Transpose would go")
+NOTHING_TO_GAIN = Refusal("no Transpose would be saved")
 
 
 def core_of(softmax: ir.Node, region: Region) -> Core | Refusal:
@@ -66,7 +66,7 @@ def core_of(softmax: ir.Node, region: Region) -> Core | Refusal:
     if scores is None:
         return Refusal("more than a scale and a mask stands between the product with K and Softmax")
     if weights is None:
-        return Refusal("what Softmax gives goes elsewhere than into the product with V")
+        return Refusal("the result of Softmax does not go into the product with V alone")
     if not _takes_last_axis(softmax, region):
         return Refusal("Softmax runs along another axis than the last")
     ports = _ports(scores.product, weights.node, region)
@@ -77,12 +77,12 @@ def core_of(softmax: ir.Node, region: Region) -> Core | Refusal:
         return masks
     scale = scores.scaling.times(ports.query.scaling).times(ports.key.scaling)
     if not ports.value.scaling.is_one or not 0 < scale.number < float("inf"):
-        return Refusal("V is scaled, or the scores are by a number that is not positive")
+        return Refusal("V is scaled, or the scores are scaled by a number that is not positive")
     if scores.viewed and not _has_all_axes(softmax.outputs[0], ports.query, ports.key):
         return Refusal("the scores are reshaped to other axes than batch, heads and two lengths")
     core = Core(ports, scale, masks, weights.guarded, weights.node)
     if not merges(core.result, core.ports, region):
-        return Refusal("what alone reads the result does not merge its heads")
+        return Refusal("the only consumer of the result does not merge its heads")
     return core if _gains(core) else NOTHING_TO_GAIN
 
 
@@ -95,7 +95,7 @@ def _ports(scores: ir.Node, weighted: ir.Node, region: Region) -> Ports | Refusa
         lacking = [name for name, port in zip("QKV", (query, key, value), strict=True) if not port]
         return Refusal(f"no split into heads leads to {' and '.join(lacking)}")
     if not _agree(query, key, value):
-        return Refusal("Q, K and V are not surely of the same batch, heads and lengths")
+        return Refusal("Q, K and V are not known to have the same batch, heads and lengths")
     return Ports(query, key, value)
 
 
@@ -108,11 +108,11 @@ def _agree(query: Heads, key: Heads, value: Heads) -> bool:
         and query.depth == key.depth
         and key.length == value.length
         and not any(size.symbols for size in numbers)
-        and all(_is_told(size) for size in (query.batch, query.length, key.length))
+        and all(_is_known(size) for size in (query.batch, query.length, key.length))
     )
 
 
-def _is_told(size: Size) -> bool:
+def _is_known(size: Size) -> bool:
     """Whether its symbols mean the same wherever they are read."""
     return all(kind not in {"source", "result"} for kind, _ in size.symbols)
 
@@ -169,7 +169,7 @@ def _chosen(node: ir.Node, depth: int) -> _Scores | None:
 
 
 def _only_read(value: ir.Value) -> ir.Node | None:
-    """The producer of a value that has one reader."""
+    """The producer of a value that has one consumer."""
     return None if value.is_graph_output() or len(value.uses()) != 1 else value.producer()
 
 
@@ -186,19 +186,19 @@ def _weights(softmax: ir.Node, region: Region) -> _Weights | None:
     value, guarded = softmax.outputs[0], False
     for _ in range(LONGEST):
         guard = None if guarded else _guard(value)
-        reader = guard or _only_reader(value)
+        consumer = guard or _only_consumer(value)
         guarded = guarded or guard is not None
-        if reader is None:
+        if consumer is None:
             return None
-        if is_op(reader, "MatMul"):
-            return _Weights(reader, guarded) if reader.inputs[0] is value else None
-        if guard is None and not _does_nothing(reader, region):
+        if is_op(consumer, "MatMul"):
+            return _Weights(consumer, guarded) if consumer.inputs[0] is value else None
+        if guard is None and not _does_nothing(consumer, region):
             return None
-        value = reader.outputs[0]
+        value = consumer.outputs[0]
     return None
 
 
-def _only_reader(value: ir.Value) -> ir.Node | None:
+def _only_consumer(value: ir.Value) -> ir.Node | None:
     uses = list(value.uses())
     same_graph = len(uses) == 1 and uses[0].node.graph is value.graph
     return uses[0].node if same_graph and not value.is_graph_output() else None
@@ -216,13 +216,13 @@ def _does_nothing(node: ir.Node, region: Region) -> bool:
 
 
 def _guard(value: ir.Value) -> ir.Node | None:
-    """The Where that puts 0 in place of what is no number."""
-    uses = readers(value)
+    """The Where that replaces NaN by 0."""
+    uses = consumers(value)
     tests = [node for node in uses if is_op(node, "IsNaN")]
     if len(uses) != 2 or len(tests) != 1 or value.is_graph_output():
         return None
     where = next(node for node in uses if node is not tests[0])
-    if not is_op(where, "Where") or _only_reader(tests[0].outputs[0]) is not where:
+    if not is_op(where, "Where") or _only_consumer(tests[0].outputs[0]) is not where:
         return None
     condition, then, otherwise = where.inputs
     fits = condition is tests[0].outputs[0] and otherwise is value and scalar_of(then) == 0
@@ -243,7 +243,9 @@ def _masks(scores: _Scores, query: Heads, key: Heads) -> tuple[Mask, ...] | Refu
     for value, node, chooses in scores.added:
         mask = _mask(value, node, scores, query, key)
         if mask is None:
-            return Refusal(f"the mask '{value.name}' is not surely of the batch and length of Q")
+            return Refusal(
+                f"the mask '{value.name}' is not known to have the batch and length of Q"
+            )
         masks.append(replace(mask, chooses=chooses))
     return tuple(masks)
 
@@ -307,7 +309,7 @@ def least_of(mask: Mask) -> float | None:
 
 
 def merges(result: ir.Value, ports: Ports, region: Region) -> bool:
-    """Whether the heads of a result are moved behind its length by what alone reads it."""
+    """Whether the heads of a result are moved after its length by its only consumer."""
     query, value = ports.query, ports.value
     split = (query.batch, query.length, query.heads, value.depth)
     view = View.along(split, [HEADS_SECOND])
@@ -316,19 +318,19 @@ def merges(result: ir.Value, ports: Ports, region: Region) -> bool:
         sizes = (query.batch * query.heads, query.length, value.depth)
         view = view.then(sizes)
     while view is not None and view.moves:
-        reader = _only_reader(result)
-        if reader is None or not is_op(reader, *VIEWS) or reader.inputs[0] is not result:
+        consumer = _only_consumer(result)
+        if consumer is None or not is_op(consumer, *VIEWS) or consumer.inputs[0] is not result:
             return False
-        reading = read_links(region.view(reader), sizes)
+        reading = read_links(region.view(consumer), sizes)
         if reading is None:
             return False
         for link in reading.links:
             view = None if view is None else view.then(link)
-        result, sizes = reader.outputs[0], reading.shape
+        result, sizes = consumer.outputs[0], reading.shape
     return view is not None
 
 
 def _gains(core: Core) -> bool:
     """Whether a Transpose goes that nothing else reads."""
-    traced = [node for port in core.ports for node in port.nodes] + readers(core.result)
-    return any(is_op(node, "Transpose") and len(readers(node.outputs[0])) == 1 for node in traced)
+    traced = [node for port in core.ports for node in port.nodes] + consumers(core.result)
+    return any(is_op(node, "Transpose") and len(consumers(node.outputs[0])) == 1 for node in traced)

@@ -13,7 +13,7 @@ from relayout.graph.region import Region
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """What a product is multiplied by: a number, and values of one element the run will tell."""
+    """What a product is multiplied by: a number, and values of one element, known at run time."""
 
     number: float = 1.0
     values: tuple[ir.Value, ...] = ()

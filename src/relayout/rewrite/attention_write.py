@@ -15,7 +15,7 @@ from relayout.layout.transport import AttributeValue
 from relayout.rewrite.attention_heads import HEADS_SECOND, Heads, Ports
 from relayout.rewrite.attention_match import Core, Mask, least_of
 from relayout.rewrite.links import dims_of
-from relayout.rewrite.worklist import readers
+from relayout.rewrite.worklist import consumers
 from relayout.targets.ort import CONTRIB_DOMAIN
 
 STANDARD_SINCE = 23
@@ -134,7 +134,7 @@ class AttentionWriter:
         if rank_of(result) == 3:
             sizes = query.batch * query.heads, query.length, value.depth
             moved = self.reshaped(moved, [-1, query.length.number, depth], sizes)
-        touched = readers(result)
+        touched = consumers(result)
         self.editor.substitute(result, moved, origin=self.node)
         self.editor.discard(self.node)
         return touched

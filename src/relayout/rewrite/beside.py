@@ -12,7 +12,7 @@ from relayout.graph.editing.editor import Editor
 from relayout.graph.read import Shape, constant_of, is_op, perm_of, shape_of
 from relayout.layout.transport import Array
 from relayout.rewrite.links import RESHAPES
-from relayout.rewrite.worklist import readers
+from relayout.rewrite.worklist import consumers
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class BiasBesideProduct:
 
 
 def _views_behind_product(value: ir.Value) -> list[ir.Node]:
-    """The views between a product and a value that nobody else reads, the last one first."""
+    """The views between a product and a value without other consumers, the last one first."""
     views: list[ir.Node] = []
     while (node := _only_maker(value)) is not None:
         if is_op(node, "MatMul"):
@@ -57,11 +57,11 @@ def _views_behind_product(value: ir.Value) -> list[ir.Node]:
 
 
 def _only_maker(value: ir.Value) -> ir.Node | None:
-    """What computes a value, if it has one reader in the same graph."""
+    """What computes a value, if it has one consumer in the same graph."""
     maker = value.producer()
     if maker is None or value.is_graph_output() or len(value.uses()) != 1:
         return None
-    return maker if readers(value)[0].graph is maker.graph else None
+    return maker if consumers(value)[0].graph is maker.graph else None
 
 
 def _before(bias: Array, views: list[ir.Node]) -> Array | None:
@@ -125,7 +125,7 @@ def _moved(
         origin=[node],
     )
     editor.read(first, 0, biased)
-    touched = readers(result)
+    touched = consumers(result)
     editor.substitute(result, views[0].outputs[0], origin=node)
     editor.discard(node)
     return [*touched, *views]

@@ -43,7 +43,7 @@ class JoinBiases:
 
 
 def _biased_conv(value: ir.Value | None) -> ir.Node | None:
-    """The convolution with a constant bias that a value comes from, if nobody else reads it."""
+    """The convolution with a constant bias that a value comes from, if it has no other consumer."""
     if value is None or len(value.uses()) != 1 or value.is_graph_output():
         return None
     conv = value.producer()

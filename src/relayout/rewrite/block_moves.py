@@ -12,7 +12,7 @@ from relayout.graph.read import schema_of
 from relayout.layout.strided_view import View
 from relayout.rewrite.chains import Chain, chains_through, shorten_chain
 from relayout.rewrite.links import BLOCK_MOVES, VIEWS, BlockMove, dims_of
-from relayout.rewrite.worklist import readers
+from relayout.rewrite.worklist import consumers
 
 WITH_KERNELS = (ir.DataType.FLOAT, ir.DataType.DOUBLE)
 """The element types for which every runtime has these operators."""
@@ -102,7 +102,7 @@ def _replace(chain: Chain, move: BlockMove, editor: Editor) -> list[ir.Node]:
         shape=ir.Shape(dims_of(chain.readings[-1].shape)),
         origin=chain.nodes,
     )
-    touched = readers(result)
+    touched = consumers(result)
     editor.substitute(result, moved, origin=last)
     editor.discard(last)
     return touched

@@ -16,7 +16,7 @@ from relayout.layout.permutation import Permutation
 from relayout.layout.strided_view import Link, composed
 from relayout.ops.measure import NOMINAL_LENGTH
 from relayout.rewrite.links import BLOCK_MOVES, VIEWS, NodeLinks, dims_of, read_links
-from relayout.rewrite.worklist import readers
+from relayout.rewrite.worklist import consumers
 
 LONGEST = 64
 """Longer chains are looked at in parts, so that the time for all stays in proportion."""
@@ -60,7 +60,7 @@ def shorten_chain(
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Nodes in a row, each the only reader of the one before, and what they do."""
+    """Nodes in a row, each the only consumer of the one before, and what they do."""
 
     nodes: tuple[ir.Node, ...]
     readings: tuple[NodeLinks, ...]
@@ -111,7 +111,7 @@ def _chain(part: Sequence[tuple[ir.Node, NodeLinks]]) -> Iterator[Chain]:
 
 
 def _neighbours(node: ir.Node, members: Sequence[str]) -> list[ir.Node]:
-    """The node with what stands before and after it without a second reader."""
+    """The node with what stands before and after it without a second consumer."""
     before = [node]
     while len(before) < LONGEST and (other := _before(before[-1], members)) is not None:
         before.append(other)
@@ -134,10 +134,10 @@ def _after(node: ir.Node, members: Sequence[str]) -> ir.Node | None:
     uses = list(value.uses())
     if len(uses) != 1 or value.is_graph_output():
         return None
-    reader, operand = uses[0].node, uses[0].idx
-    if operand != 0 or reader.graph is not node.graph or not is_op(reader, *members):
+    consumer, operand = uses[0].node, uses[0].idx
+    if operand != 0 or consumer.graph is not node.graph or not is_op(consumer, *members):
         return None
-    return reader
+    return consumer
 
 
 # writing
@@ -221,7 +221,7 @@ def replace_chain(chain: Chain, steps: Iterable[ViewStep], editor: Editor) -> li
     for step in steps:
         value = _added(step, value, chain, editor)
         touched.append(value.producer())
-    touched += readers(chain.result)
+    touched += consumers(chain.result)
     editor.substitute(chain.result, value, origin=last)
     editor.discard(last)
     return [node for node in touched if node is not None]

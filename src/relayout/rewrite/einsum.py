@@ -1,4 +1,4 @@
-"""Transposes around an Einsum, whose equation can say them."""
+"""Transposes around an Einsum, whose equation can express them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from relayout.graph.read import is_op, perm_of
 from relayout.layout.equation import Equation
 from relayout.layout.transport import Changes
 from relayout.ops.einsum import equation_of
-from relayout.rewrite.worklist import readers
+from relayout.rewrite.worklist import consumers
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +56,14 @@ def _operand_folded(node: ir.Node, equation: Equation, editor: Editor) -> list[i
 def _result_folded(node: ir.Node, equation: Equation, editor: Editor) -> list[ir.Node] | None:
     """Only where nothing else reads the result, or a Transpose would be needed for that."""
     value = node.outputs[0]
-    reader = readers(value)[0] if len(readers(value)) == 1 else None
-    order = None if reader is None or value.is_graph_output() else perm_of(reader)
-    if reader is None or order is None or not is_op(reader, "Transpose"):
+    consumer = consumers(value)[0] if len(consumers(value)) == 1 else None
+    order = None if consumer is None or value.is_graph_output() else perm_of(consumer)
+    if consumer is None or order is None or not is_op(consumer, "Transpose"):
         return None
     moved = equation.with_result(order)
-    if moved is None or reader.graph is not node.graph:
+    if moved is None or consumer.graph is not node.graph:
         return None
-    return _replaced(reader, node, node.inputs, moved, editor)
+    return _replaced(consumer, node, node.inputs, moved, editor)
 
 
 def _replaced(
@@ -77,7 +77,7 @@ def _replaced(
     changes = Changes({"equation": str(equation)})
     (result,) = editor.adapted(node, operands, [old.outputs[0].shape], changes)
     producer = result.producer()
-    touched = readers(old.outputs[0])
+    touched = consumers(old.outputs[0])
     editor.substitute(old.outputs[0], result, origin=old)
     editor.discard(old)
     return [*touched, *([] if producer is None else [producer])]

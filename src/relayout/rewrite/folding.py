@@ -19,7 +19,7 @@ from relayout.layout.transport import Array
 from relayout.ops.facts import Evaluation
 from relayout.ops.measure import item_bytes
 from relayout.ops.registry import FACTS, facts_of
-from relayout.rewrite.worklist import readers
+from relayout.rewrite.worklist import consumers
 
 SMALL_BYTES = 1 << 20
 """A constant up to this size may be made though it is larger than what it is made from."""
@@ -53,7 +53,7 @@ class FoldConstants:
             return None
         result = node.outputs[0]
         tensor = ir.tensor(array, dtype=result.dtype)
-        touched = readers(result)
+        touched = consumers(result)
         constant = editor.constant(tensor, hint=f"{result.name}_folded", before=node)
         editor.substitute(result, constant, origin=node)
         editor.discard(node)
@@ -61,7 +61,7 @@ class FoldConstants:
 
 
 def _known(node: ir.Node, editor: Editor) -> Array | None:
-    """The result of a node, where it can be told now."""
+    """The result of a node, where it can be computed now."""
     if is_op(node, "Shape"):
         return _static_shape(node)
     result = _evaluated(node, editor)
@@ -153,7 +153,7 @@ def _evaluated(node: ir.Node, editor: Editor) -> Array | None:
     try:
         results = _evaluator(_alone(node, editor.region.version)).run(None, feeds, attributes={})
     except (ValueError, IndexError, ZeroDivisionError, NotImplementedError):
-        # The operands do not fit together: what the runtime says to that is not ours to change.
+        # The operands do not fit together: the error that the runtime reports must stay.
         return None
     return np.asarray(next(iter(results)))
 

@@ -14,7 +14,7 @@ from relayout.graph.region import subgraphs_of
 from relayout.graph.shapes.node import inferred_shapes
 from relayout.ops.registry import FACTS, facts_of
 from relayout.rewrite.refine import LARGEST_KEPT, is_vague
-from relayout.rewrite.worklist import readers
+from relayout.rewrite.worklist import consumers
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class LearnShape:
     Given:  y = Pad(x, p), where p has just become a constant
     Result: the same, and the lengths of y are known
 
-    What reads y is asked as well, so that the arithmetic of shapes is folded in one sweep.
+    The consumers of y are visited as well, so that the arithmetic of shapes is folded in one sweep.
     """
 
     name: str = "learn a shape"
@@ -33,16 +33,16 @@ class LearnShape:
 
     def apply(self, node: ir.Node, editor: Editor) -> Iterable[ir.Node] | None:
         vague = [value for value in node.outputs if value.name and is_vague(value)]
-        if not vague or any(subgraphs_of(node)) or not self._is_told(node):
+        if not vague or any(subgraphs_of(node)) or not self._is_determined(node):
             return None
         found = inferred_shapes(node, editor.region.version, LARGEST_KEPT)
         news = [
             v for v in vague if (shape := found.get(v.name or "")) and sharpen(v, lengths_of(shape))
         ]
         self.learned.update(news)
-        return [reader for value in news for reader in readers(value)] if news else None
+        return [consumer for value in news for consumer in consumers(value)] if news else None
 
-    def _is_told(self, node: ir.Node) -> bool:
+    def _is_determined(self, node: ir.Node) -> bool:
         """Whether constants say what the result is like, or something new is known of it."""
         if facts_of(node).lengths.is_shaped_by_constants:
             return all(constant_of(value) is not None for value in node.inputs[1:] if value)

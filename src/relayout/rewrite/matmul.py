@@ -12,7 +12,7 @@ from relayout.graph.editing.editor import Editor
 from relayout.graph.read import rank_of
 from relayout.ops.product import GEMM_TYPES, GEMM_WITHOUT_C
 from relayout.rewrite.transposes import transposed_source
-from relayout.rewrite.worklist import readers
+from relayout.rewrite.worklist import consumers
 from relayout.targets.ort import CONTRIB_DOMAIN, FUSED_MATMUL, FUSED_TYPES
 from relayout.targets.target import Target
 
@@ -52,7 +52,7 @@ class FoldIntoMatMul:
             y = com.microsoft.FusedMatMul<transA=1>(x, b) for batches on a target that has it
 
     An operand of one axis is promoted and the axis dropped again, so a flag on the other operand
-    would not mean what it says: such a product is left as it is.
+    would not mean what it states: such a product is left as it is.
     """
 
     target: Target
@@ -82,7 +82,7 @@ class FoldIntoMatMul:
             shape=node.outputs[0].shape,
             origin=[node],
         )
-        touched = readers(node.outputs[0])
+        touched = consumers(node.outputs[0])
         editor.substitute(node.outputs[0], result, origin=node)
         editor.discard(node)
         return touched

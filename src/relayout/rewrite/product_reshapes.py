@@ -11,7 +11,7 @@ from relayout.graph.editing.editor import Editor
 from relayout.graph.read import constant_of, is_op
 from relayout.ops.quantization import has_one_scale
 from relayout.ops.registry import facts_of
-from relayout.rewrite.worklist import readers
+from relayout.rewrite.worklist import consumers
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class ReshapeOutsideProduct:
     Result: b = QuantizeLinear(c, s, z); q = Reshape(b, t)
 
     A runtime that computes them as one, in bytes where they are quantised, finds them then. Each
-    time one of them comes beside a product; nothing is computed otherwise.
+    time one of them comes beside a product; no value changes.
     """
 
     name: str = "take a Reshape away from between a product and its quantiser"
@@ -46,10 +46,10 @@ def _before_quantiser(
     quantiser = None if value is None else value.producer()
     if quantiser is None or not _is_uniform(quantiser, "DequantizeLinear"):
         return None
-    stored, products = quantiser.inputs[0], readers(result)
+    stored, products = quantiser.inputs[0], consumers(result)
     if stored is None or constant_of(stored) is not None or quantiser.graph is not node.graph:
         return None
-    feeds_products = all(_sums_products(reader) for reader in products)
+    feeds_products = all(_sums_products(consumer) for consumer in products)
     if not products or not feeds_products or result.is_graph_output():
         return None
     reshaped = _reshaped(node, target, stored, editor, before=quantiser)
@@ -61,15 +61,15 @@ def _before_quantiser(
 def _behind(node: ir.Node, target: ir.TensorProtocol, editor: Editor) -> list[ir.Node] | None:
     """Let the result of a product change its shape after what is done to each of its elements."""
     value, result = node.inputs[0], node.outputs[0]
-    follower = _only_reader(result)
-    if value is None or follower is None or _only_reader(value) is not node:
+    follower = _only_consumer(result)
+    if value is None or follower is None or _only_consumer(value) is not node:
         return None
     if follower.inputs[0] is not result or not _joins(follower, value.producer()):
         return None
     last = follower.outputs[0]
     joined = _again(follower, value, value.shape, editor)
     reshaped = _reshaped(node, target, joined, editor, before=follower)
-    touched = readers(last)
+    touched = consumers(last)
     editor.substitute(last, reshaped, origin=follower)
     editor.discard(follower)
     return [*_makers(reshaped), *touched]
@@ -98,9 +98,9 @@ def _is_uniform(node: ir.Node, op_type: str) -> bool:
     return is_op(node, op_type) and has_one_scale(node)
 
 
-def _only_reader(value: ir.Value) -> ir.Node | None:
-    """What reads a value, if nobody else does, in the same graph."""
-    maker, found = value.producer(), readers(value)
+def _only_consumer(value: ir.Value) -> ir.Node | None:
+    """The only consumer of a value, if there is one and in the same graph."""
+    maker, found = value.producer(), consumers(value)
     if value.is_graph_output() or len(value.uses()) != 1 or maker is None:
         return None
     return found[0] if found[0].graph is maker.graph else None

@@ -94,7 +94,7 @@ def _results(graph: ir.Graph) -> Iterator[ir.Value]:
 
 
 def _inferred(model: ir.Model) -> dict[str, Shape]:
-    """What inference says about the model as it is now.
+    """What is inferred for the model as it is now.
 
     Names that it makes up are left out: the same name was made up for something else before.
     """

@@ -65,7 +65,7 @@ class ReorderWeights:
 
 
 def _merged_features(node: ir.Node) -> tuple[int, ...] | None:
-    """The lengths of the axes behind the first, where all of them become one."""
+    """The lengths of the axes after the first, where all of them become one."""
     given, result = shape_of(node.inputs[0]), shape_of(node.outputs[0])
     if given is None or result is None or len(result) != 2 or not _names_no_feature(node):
         return None
@@ -76,7 +76,7 @@ def _merged_features(node: ir.Node) -> tuple[int, ...] | None:
 
 
 def _names_no_feature(node: ir.Node) -> bool:
-    """Whether a Reshape says the same of features in another order: it copies no length of them."""
+    """Whether a Reshape means the same for reordered features: it copies no length of them."""
     if is_op(node, "Flatten"):
         return True
     target = constant_of(node.inputs[1])

@@ -1,4 +1,4 @@
-"""Factors per channel behind a convolution or a product go into its weights."""
+"""Factors per channel after a convolution or a product go into its weights."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import onnx_ir as ir
 
 from relayout.graph.editing.editor import Editor
 from relayout.graph.read import constant_of, is_op, perm_of, rank_of, shape_of
-from relayout.rewrite.worklist import readers
+from relayout.rewrite.worklist import consumers
 
 Doubles = npt.NDArray[np.float64]
 
@@ -52,7 +52,7 @@ class FoldBatchNormalization:
 
 @dataclass(frozen=True, slots=True)
 class FoldScale:
-    """A learned gain behind a linear layer becomes part of its matrix and bias.
+    """A learned gain after a linear layer becomes part of its matrix and bias.
 
     Given:  p = MatMul(x, w); a = Add(p, b); t = Transpose(a); y = Mul(t, gain)
     Result: p = MatMul(x, v); a = Add(p, c); y = Transpose(a)
@@ -80,7 +80,7 @@ class FoldScale:
     ) -> Iterable[ir.Node]:
         _scale_operand(linear.product, 1, linear.gain, editor)
         _scale_operand(linear.sum, linear.bias, linear.gain, editor)
-        touched = readers(node.outputs[0])
+        touched = consumers(node.outputs[0])
         value = node.inputs[index]
         if value is not None:
             editor.substitute(node.outputs[0], value, origin=node)
@@ -163,7 +163,7 @@ def _restate_conv(
         shape=node.outputs[0].shape,
         origin=[conv, node],
     )
-    touched = readers(node.outputs[0])
+    touched = consumers(node.outputs[0])
     editor.take_over(node.outputs[0], result)
     editor.substitute(node.outputs[0], result, origin=node)
     editor.discard(node)
@@ -171,7 +171,7 @@ def _restate_conv(
 
 
 def _trains(node: ir.Node) -> bool:
-    """Whether a normalisation takes its statistics from the data, or says what they are."""
+    """Whether a normalisation takes its statistics from the data, or gives them as results."""
     more = any(value.uses() or value.is_graph_output() for value in node.outputs[1:])
     is_training = node.attributes.get_int("training_mode", 0) != 0
     return more or is_training or node.attributes.get_int("spatial", 1) != 1
@@ -186,7 +186,7 @@ def _constants(values: Iterable[ir.Value | None]) -> list[Doubles] | None:
 
 
 def _only_producer(value: ir.Value | None) -> ir.Node | None:
-    """The node that writes a value, if one other reads it and nobody else."""
+    """The node that writes a value, if it has one consumer."""
     if value is None or len(value.uses()) != 1 or value.is_graph_output():
         return None
     return value.producer()

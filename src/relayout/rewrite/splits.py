@@ -11,12 +11,12 @@ import onnx_ir as ir
 from relayout.graph.editing.editor import Editor
 from relayout.graph.read import is_op, perm_of, shape_of
 from relayout.layout.permutation import Permutation
-from relayout.rewrite.worklist import readers
+from relayout.rewrite.worklist import consumers
 
 
 @dataclass(frozen=True, slots=True)
 class GroupTransposedLegs:
-    """Neighbouring legs of a Split that are only read transposed by one order are turned as one.
+    """Neighbouring legs of a Split that are only read in one other order are transposed as one.
 
     Given:  a, b, c = Split<axis=3>(x); s = Transpose<perm=p>(b); t = Transpose<perm=p>(c)
     Result: a, g = Split<axis=3>(x); h = Transpose<perm=p>(g); s, t = Split<axis=p⁻¹[3]>(h)
@@ -41,8 +41,8 @@ class GroupTransposedLegs:
             if run.order is None:
                 editor.substitute(run.legs[0].value, part, origin=node)
             else:
-                turned = editor.transposed(part, run.order, before=node, origin=[node])
-                _read_past_transposes(run, turned, run.order.position(axis), node, editor)
+                transposed = editor.transposed(part, run.order, before=node, origin=[node])
+                _read_past_transposes(run, transposed, run.order.position(axis), node, editor)
         editor.discard(node)
         return []
 
@@ -55,7 +55,7 @@ class _Leg:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """Neighbouring legs that are turned as one, or a single leg that stays as it is."""
+    """Neighbouring legs that are transposed as one, or a single leg that stays as it is."""
 
     legs: tuple[_Leg, ...]
     order: Permutation | None = None
@@ -78,25 +78,25 @@ def _runs(legs: Sequence[_Leg]) -> list[_Run]:
 
 
 def _read_past_transposes(
-    run: _Run, turned: ir.Value, axis: int, node: ir.Node, editor: Editor
+    run: _Run, transposed: ir.Value, axis: int, node: ir.Node, editor: Editor
 ) -> None:
-    """Let those who read the Transposes of the legs read the legs of what is transposed."""
-    legs = _split(turned, axis, [leg.length for leg in run.legs], node, editor)
+    """Let the consumers of the Transposes read the legs of what is transposed."""
+    legs = _split(transposed, axis, [leg.length for leg in run.legs], node, editor)
     for old, new in zip(run.legs, legs, strict=True):
-        (transpose,) = readers(old.value)
+        (transpose,) = consumers(old.value)
         editor.substitute(transpose.outputs[0], new, origin=transpose)
         editor.discard(transpose)
 
 
 def _order(leg: ir.Value) -> Permutation | None:
-    """The order by which the only reader of a leg transposes it, if data moves."""
-    uses, shape = readers(leg), shape_of(leg)
+    """The order by which the only consumer of a leg transposes it, if data moves."""
+    uses, shape = consumers(leg), shape_of(leg)
     if len(uses) != 1 or leg.is_graph_output() or shape is None:
         return None
-    reader = uses[0]
-    if not is_op(reader, "Transpose") or reader.graph is not leg.graph:
+    consumer = uses[0]
+    if not is_op(consumer, "Transpose") or consumer.graph is not leg.graph:
         return None
-    order = perm_of(reader)
+    order = perm_of(consumer)
     return None if order is None or order.moves_only_units(shape) else order
 
 

@@ -10,7 +10,7 @@ import onnx_ir as ir
 from relayout.graph.editing.editor import Editor
 from relayout.graph.read import constant_of, is_op, perm_of
 from relayout.layout.permutation import Permutation
-from relayout.rewrite.worklist import readers
+from relayout.rewrite.worklist import consumers
 
 
 def transposed_source(value: ir.Value | None) -> tuple[ir.Value, Permutation] | None:
@@ -42,7 +42,7 @@ class DropIdentity:
 
 @dataclass(frozen=True, slots=True)
 class ComposeChain:
-    """A Transpose of a Transpose is one Transpose, whoever else reads the first.
+    """A Transpose of a Transpose is one Transpose, even if the first has other consumers.
 
     Given:  a = Transpose<perm=p>(x); y = Transpose<perm=q>(a)
     Result: y = Transpose<perm=p[q]>(x), or y is x where the two are inverse
@@ -63,7 +63,7 @@ class ComposeChain:
         editor.set_attribute(node, "perm", before.then(after).axes)
         if first is not None and (producer := first.producer()) is not None:
             editor.discard(producer)
-        return readers(node.outputs[0])
+        return consumers(node.outputs[0])
 
 
 @dataclass(slots=True)
@@ -114,7 +114,7 @@ class FoldConstant:
 
 
 def _replace(node: ir.Node, by: ir.Value, editor: Editor) -> list[ir.Node]:
-    touched = readers(node.outputs[0])
+    touched = consumers(node.outputs[0])
     editor.substitute(node.outputs[0], by, origin=node)
     editor.discard(node)
     return touched

@@ -12,7 +12,7 @@ from relayout.graph.editing.editor import Editor
 from relayout.graph.editing.permuted import permuted_shape
 from relayout.graph.read import Shape, is_op, perm_of, shape_of
 from relayout.layout.permutation import Permutation
-from relayout.rewrite.worklist import readers
+from relayout.rewrite.worklist import consumers
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class UnitAxisMoveToReshape:
         if not order.moves_only_units(shape):
             return None
         result = node.outputs[0]
-        if any(is_op(reader, "Transpose") for reader in readers(result)):
+        if any(is_op(consumer, "Transpose") for consumer in consumers(result)):
             return None
         target = reshape_target(shape, order)
         if _is_same_shape(shape, order):
@@ -47,7 +47,7 @@ class UnitAxisMoveToReshape:
             moved = self._reinserted(node, source, order, shape, editor)
         else:
             moved = self._reshaped(node, source, order, target, editor)
-        touched = readers(result)
+        touched = consumers(result)
         editor.substitute(result, moved, origin=node)
         editor.discard(node)
         return [*touched, *_makers(moved, until=source)]
@@ -101,8 +101,8 @@ def reshape_target(shape: Shape, order: Permutation) -> list[int] | None:
     """The constant operand of the Reshape that does what this Transpose does, if there is one.
 
     A known length stands for itself and 0 copies the length at the same place. A length that moves
-    and that only the run will tell is left to -1, which is safe only if it is the one unknown: were
-    another one 0, nothing could be inferred.
+    and that is known only at run time is left to -1, which is safe only if it is the one unknown:
+    were another one 0, nothing could be inferred.
     """
     if 0 in shape:
         return None

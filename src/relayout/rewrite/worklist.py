@@ -89,6 +89,6 @@ def _name(node: ir.Node) -> str:
     return full_name(node.domain, node.op_type)
 
 
-def readers(value: ir.Value) -> list[ir.Node]:
+def consumers(value: ir.Value) -> list[ir.Node]:
     """The nodes that read a value, each once, in a fixed order."""
     return list(dict.fromkeys(use.node for use in value.uses()))

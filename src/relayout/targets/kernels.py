@@ -20,11 +20,11 @@ def check_kernels(model: ir.Model) -> None:
         if function.domain != KERNEL_DOMAIN or function.name not in KERNELS:
             continue
         known = KERNELS[function.name].definition(version_of(function.opset_imports, ""))
-        if _said(ir.serde.serialize_function(function)) != _said(known):
+        if _content(ir.serde.serialize_function(function)) != _content(known):
             raise RelayoutError(f"function {function.name} is not the kernel of that name")
 
 
-def _said(function: onnx.FunctionProto) -> tuple[object, ...]:
+def _content(function: onnx.FunctionProto) -> tuple[object, ...]:
     """What a function computes, without names of nodes and notes."""
     nodes = [
         (

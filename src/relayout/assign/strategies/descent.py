@@ -33,7 +33,7 @@ class _State:
             self._add(member.options[option])
 
     def improve(self, member: int) -> bool:
-        """Give a member its best option; says whether that is another one."""
+        """Give a member its best option; whether that is another one."""
         options = self.component.members[member].options
         before = self.chosen[member]
         self._remove(options[before])

@@ -75,7 +75,7 @@ def _used_orders(component: Component) -> list[list[int]]:
 
 
 def _ties(component: Component, index: int, used: list[list[int]]) -> Iterator[_ParityTie]:
-    """What the two options of a member say differently."""
+    """In what the two options of a member differ."""
     options = component.members[index].options
     if len(options) == 1:
         return

@@ -69,7 +69,7 @@ def _push(size: int, low: Integers, high: Integers, ahead: Integers, behind: Int
     """The net flow from low to high of a maximum flow within these capacities."""
     rows, columns = np.concatenate([low, high]), np.concatenate([high, low])
     data = np.concatenate([ahead, behind]).astype(np.int64)
-    # Each entry says where it came from, to find the answer of the solver again.
+    # Each entry holds where it came from, to find the answer of the solver again.
     places = csr_array((np.arange(1, len(data) + 1), (rows, columns)), shape=(size, size))
     places.sort_indices()
     graph = csr_array((data[places.data - 1], places.indices, places.indptr), shape=(size, size))

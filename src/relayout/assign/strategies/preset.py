@@ -14,7 +14,7 @@ AGNOSTIC, AS_GIVEN, OTHERWISE = range(3)
 
 
 def solve_preset(problem: LayoutProblem) -> Assignment:
-    """Each region of agnostic operators runs as most of the demands at its border say.
+    """Each region of agnostic operators runs as most of the demands at its border require.
 
     Regions of tensors that are no features stay as given.
     """

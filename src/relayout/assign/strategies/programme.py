@@ -24,7 +24,7 @@ Exact = npt.NDArray[np.object_]
 
 
 class Dual(NamedTuple):
-    """Amounts for the rows that say "at most 0", never negative, and for those that say equal."""
+    """Amounts for the rows "at most 0", never negative, and for those "equal"."""
 
     at_most: Exact
     equal: Exact
@@ -116,7 +116,7 @@ class Programme:
     def _remainders(self, dual: Dual, upper: Floats, gap: int) -> tuple[Floats, int]:
         """What each column, and each row's slack, still costs, in a unit the solver can see.
 
-        Remainders far above the gap cannot matter, so they need not be told apart.
+        Remainders far above the gap cannot matter, so they need not be distinguished.
         """
         width = len(self.costs)
         costs = np.array(self.costs, dtype=object) * UNITS

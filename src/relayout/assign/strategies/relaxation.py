@@ -40,7 +40,7 @@ class Relaxation:
         for columns in self.columns:
             self.programme.equal(columns, (), 1)
         self.shared: dict[int, list[tuple[int, int, int]]] = {}
-        """By value: (row, reader, order) of those that say how large a copy is."""
+        """By value: (row, reader, order) of the rows that state how large a copy is."""
         self.offers: dict[int, list[tuple[int, int, int]]] = {}
         """By value, where prices depend on the pair: (row, reader, order)."""
         self.shares: dict[int, list[tuple[int, int, int, int]]] = {}

@@ -11,7 +11,7 @@ from relayout.assign.strategies.demands import assigned, cheapest, demanded, por
 from relayout.infer.transmission import coloured_backwards, majority
 
 Colours: TypeAlias = dict[int, int]
-"""The order meant for each value so far; who comes first decides."""
+"""The order meant for each value so far; the first operator decides."""
 
 
 def solve_transmit(problem: LayoutProblem) -> Assignment:
@@ -27,7 +27,7 @@ def solve_transmit(problem: LayoutProblem) -> Assignment:
 
 
 def reverse_colours(problem: LayoutProblem) -> Colours:
-    """What the demands say about the values before them, as far as it can be derived.
+    """What follows from the demands for the values before them.
 
     The ends of the graph demand nothing here: they are where conversions may stand.
     """

@@ -3,7 +3,7 @@
 A value stored at label 0 that some reader wants at label 1 costs one copy however many readers
 there are: an arc from the producer to a hub has the price of the copy, and the hub leads on to
 each such reader. The other direction is the mirror image. The flow through the arcs at the
-readers says how the price of a copy is shared among them, which is the proof.
+readers is how the price of a copy is shared among them, which is the proof.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def _towards(label: int, start: int, end: int) -> tuple[int, int]:
 
 
 def _producer_node(piece: _NetworkPiece, index: int, orders: tuple[int, int]) -> int:
-    """The node whose side says at which label the value is stored."""
+    """The node whose side is the label at which the value is stored."""
     producer = piece.component.values[index].producer
     options = piece.component.members[producer].options
     written = [dict(options[option].writes)[index] for option in piece.gauge.options[producer]]

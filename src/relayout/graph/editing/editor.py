@@ -46,7 +46,7 @@ class Editor(NodeWriter):
     ) -> list[ir.Value]:
         """New nodes, mostly one, that do in other orders what `node` does; their results.
 
-        `operands` are the operands of `node`, each already stored as `transport.inputs` says.
+        `operands` are the operands of `node`, each already in its order of `transport.inputs`.
         """
         changes = transport.changes
         restatement = Restatement(self, node, transport)

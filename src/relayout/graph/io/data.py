@@ -128,7 +128,9 @@ def copy_file(given: Path, location: str, folder: Path, files: NewFiles) -> None
     """
     copy = folder / location
     if not copy.parent.resolve().is_relative_to(folder.resolve()):
-        raise RelayoutError(f"{quoted(str(copy))} lies behind a link that leads out of its folder")
+        raise RelayoutError(
+            f"{quoted(str(copy))} is reached through a link that leads out of its folder"
+        )
     if copy.exists():
         if not filecmp.cmp(given, copy, shallow=False):
             raise RelayoutError(f"{quoted(str(copy))} exists and is another file; move it away")

@@ -16,7 +16,7 @@ from relayout.graph.messages.skeleton import FIRST_WITH_DEFAULTS
 def without_defaults(loaded: LoadedModel) -> LoadedModel:
     """The model with constants where it had defaults; the given one where it has none.
 
-    The inputs leave the interface, which is said in a notice.
+    This removes them from the inputs, and a notice reports it.
     """
     names = defaults_of(loaded.source)
     if not names:
@@ -28,7 +28,7 @@ def without_defaults(loaded: LoadedModel) -> LoadedModel:
     message.graph.input.extend(kept)
     message.ir_version = max(message.ir_version, FIRST_WITH_DEFAULTS)
     fixed = reloaded(loaded, message)
-    fixed.notices.append(_told(names))
+    fixed.notices.append(_notice(names))
     return fixed
 
 
@@ -40,7 +40,7 @@ def defaults_of(message: onnx.ModelProto) -> list[str]:
     return [value.name for value in graph.input if value.name in given]
 
 
-def _told(names: list[str]) -> str:
+def _notice(names: list[str]) -> str:
     if len(names) == 1:
         return f"input {names[0]!r} is a constant now, which no caller can replace"
     return f"{len(names)} inputs with defaults are constants now, which no caller can replace"

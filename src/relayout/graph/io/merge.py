@@ -65,7 +65,7 @@ class _Merger:
         self.writer = writer
 
     def graph(self, target: onnx.GraphProto, graph: ir.Graph) -> None:
-        """Let `target`, a copy of the message `graph` was read from, say what `graph` says now."""
+        """Let `target`, a copy of the message `graph` was read from, state what `graph` holds."""
         self._initializers(target, graph)
         self.nodes(target, graph)
         merge_records(target, graph)

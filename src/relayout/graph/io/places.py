@@ -11,10 +11,10 @@ PRIMITIVE = "relayout.primitive"
 NODES = "relayout.nodes"
 INITIALIZERS = "relayout.initializers"
 VALUE_INFO = "relayout.value_info"
-"""The metadata of such a function that says where its parts stood."""
+"""The metadata of such a function that records where its parts stood."""
 
 ORDER = "relayout.order"
-"""The metadata of a body that says where the nodes stood that it still has, if they moved."""
+"""The metadata of a body that records where the nodes stood that it still has, if they moved."""
 
 IR_VERSION = "relayout.ir_version"
 """The metadata of a model that had a version of the file format without functions."""

@@ -114,7 +114,7 @@ def _content(
 def _merged_with_data(loaded: LoadedModel, stage: Staged) -> onnx.ModelProto:
     """The edited message; large new data goes to a file if the model keeps data in files.
 
-    It does too when a message could not hold the data otherwise.
+    It does too when a message could not hold the data any other way.
     """
     total = loaded.source.ByteSize() + _new_bytes(loaded)
     if not loaded.files.found and total < LARGEST_IN_MEMORY:
@@ -150,7 +150,7 @@ def _same_folder(loaded: LoadedModel, folder: Path) -> bool:
 
 
 def _synchronise_folder(folder: Path) -> None:
-    """Wait until a renaming is on the disk, where the system can tell."""
+    """Wait until a renaming is on the disk, where the system reports that."""
     if os.name != "posix":
         return
     descriptor = os.open(folder, os.O_RDONLY)

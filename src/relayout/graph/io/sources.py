@@ -1,4 +1,4 @@
-"""The forms in which a model may be given, each turned into one message."""
+"""The forms in which a model may be given, each converted to one message."""
 
 from __future__ import annotations
 

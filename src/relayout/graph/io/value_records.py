@@ -34,7 +34,7 @@ def merge_records(target: Body, graph: ir.Graph) -> None:
 def merge_metadata(
     target: MutableSequence[onnx.StringStringEntryProto], values: Mapping[str, str]
 ) -> None:
-    """Keep the entries that are still true in their places and add the others behind them."""
+    """Keep the entries that are still true in their places and add the others after them."""
     given = {entry.key: entry.value for entry in target}
     _drop(target, [values.get(entry.key) != given[entry.key] for entry in target])
     for key, value in values.items():
@@ -75,7 +75,7 @@ def _inner_values(graph: ir.Graph) -> Iterator[ir.Value]:
 def record_of(value: ir.Value, symbols: set[str]) -> onnx.ValueInfoProto:
     """The record of a new value.
 
-    Symbols that only inference made up stay out: the file may use the same word otherwise.
+    Symbols that only inference made up stay out: the file may use the same name for something else.
     """
     message = ir.serde.serialize_value(value)
     for dim in message.type.tensor_type.shape.dim:

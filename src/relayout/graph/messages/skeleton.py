@@ -24,7 +24,7 @@ def skeleton_of(model: onnx.ModelProto) -> onnx.ModelProto:
     """A copy without large data, recorded shapes of inner values, or sparse initialisers.
 
     A sparse initialiser becomes a Constant in front of the other nodes, because onnx-ir knows no
-    other way to say that a name holds a sparse tensor.
+    other way to state that a name holds a sparse tensor.
     """
     result = onnx.ModelProto()
     _copy_fields(model, result, skip={"graph", "training_info"})

@@ -45,7 +45,7 @@ def subgraphs_of(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
 
 
 def tensors_of(model: onnx.ModelProto) -> Iterator[tuple[onnx.TensorProto, str]]:
-    """Every tensor of a model, wherever it is kept, with words that say where that is."""
+    """Every tensor of a model, wherever it is kept, with a description of the place."""
     for body in _all_bodies(model):
         yield from _own_tensors(body)
 

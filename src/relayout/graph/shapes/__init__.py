@@ -1,1 +1,1 @@
-"""Shapes: what inference says of a model, and of one node."""
+"""Shapes: what is inferred for a model, and for one node."""

@@ -28,7 +28,7 @@ def infer(
 ) -> tuple[onnx.ModelProto, list[str]]:
     """A model with the type and shape of every value that can be known, and notices.
 
-    Recorded shapes in `given` serve only for values that inference says nothing about, such as the
+    Recorded shapes in `given` serve only for values that inference leaves open, such as the
     results of unknown operators. What a body of control flow declares about its outputs counts
     unless inference denies it, because onnx infers little about a body whose outputs have no
     types. The interface keeps the dims it declares.
@@ -110,7 +110,7 @@ def _run(model: onnx.ModelProto, notices: list[str]) -> onnx.ModelProto:
 
 
 def _add_hints(bare: _Graphs, inferred: _Graphs, given: _Graphs, ask: _Question) -> bool:
-    """Let `bare` say what `given` says of the values that `ask` names; whether it says any."""
+    """Copy what `given` records of the values that `ask` names to `bare`; whether there was any."""
     added = False
     for target, known, recorded in zip(bare, inferred, given, strict=True):
         askable = ask(known)
@@ -136,11 +136,11 @@ def _add_hints(bare: _Graphs, inferred: _Graphs, given: _Graphs, ask: _Question)
 
 
 def _add_derived(bare: _Graphs, inferred: _Graphs) -> bool:
-    """Let `bare` say what can be derived beyond onnx's inference; whether it says any more."""
+    """Add to `bare` what can be derived beyond onnx's inference; whether there was any."""
     added = False
     for target, known in zip(bare, inferred, strict=True):
-        said = {value.name for value in target.value_info}
-        more = [value for value in derived_shapes(known) if value.name not in said]
+        recorded = {value.name for value in target.value_info}
+        more = [value for value in derived_shapes(known) if value.name not in recorded]
         target.value_info.extend(more)
         added = added or bool(more)
     return added
@@ -162,7 +162,7 @@ def _unknown(graph: onnx.GraphProto) -> set[str]:
 
 
 def _first_unknown(graph: onnx.GraphProto) -> set[str]:
-    """The unknown results of nodes that no more inference could tell.
+    """The unknown results of nodes that no further inference could find.
 
     Either onnx does not know the operator, or all operands are known and it did not help. What
     depends on such results is left to the next run of inference.

@@ -1,4 +1,4 @@
-"""Shapes that onnx's inference leaves open though what is known tells the rank."""
+"""Shapes that onnx's inference leaves open though the rank follows from what is known."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ LONGEST_TARGET = 64
 """A shape with more entries than this is none."""
 
 TargetEntries: TypeAlias = list[int | None]
-"""A target shape, entry by entry; None where only the run will tell."""
+"""A target shape, entry by entry; None where it is known only at run time."""
 
 
 def derived_shapes(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
     """What the results of some operators are at least known to be.
 
-    `graph` is the outcome of onnx's inference; only results it says nothing about are derived.
+    `graph` is the outcome of onnx's inference; only results it leaves open are derived.
     """
     types = {value.name: value.type for value in chain(graph.input, graph.value_info, graph.output)}
     constants = dict(_constants(graph))
@@ -39,7 +39,7 @@ def derived_shapes(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
 def _like_operands(
     graph: onnx.GraphProto, types: Mapping[str, onnx.TypeProto]
 ) -> Iterator[onnx.ValueInfoProto]:
-    """The results of operators that keep the shape of their operand, which onnx does not tell."""
+    """The results of operators that keep the shape of their operand, which onnx does not infer."""
     for node in graph.node:
         if node.domain or node.op_type not in _SHAPE_KEEPING or _has_rank(types, node.output[0]):
             continue

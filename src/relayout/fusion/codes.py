@@ -1,4 +1,4 @@
-"""The words in which a fusion is refused."""
+"""The codes by which a fusion is refused."""
 
 from __future__ import annotations
 
