@@ -262,8 +262,8 @@ def test_pointwise_nodes_are_one_kernel(compiler: str, monkeypatch: pytest.Monke
         warnings.simplefilter("always")
         law.compare("y", wanted, compiled(feeds)["y"], TOLERANCE)
         law.compare("y", wanted, compiled(feeds)["y"], TOLERANCE)
-    told = "torch does the work of kernels of Inductor: no compiler"
-    assert [str(each.message) for each in caught] == [told] * (compiler == "failing")
+    wanted_text = "torch does the work of kernels of Inductor: no compiler"
+    assert [str(each.message) for each in caught] == [wanted_text] * (compiler == "failing")
 
 
 def open_batch(name: str) -> onnx.ModelProto:

@@ -68,7 +68,7 @@ def test_a_form_ends_where_its_result_is_read_outside_of_the_group() -> None:
     assert operators(split(nodes[:2])) == [("Conv Add", True)]
 
 
-def test_parts_stand_behind_all_that_they_read() -> None:
+def test_parts_come_after_all_that_they_read() -> None:
     graph = graph_of("a = Exp(x) b = Tanh(z) c = Relu(a) d = Sigmoid(b) y = Add(c, d)")
     nodes = {node.outputs[0].name: node for node in graph}
     late_first = [[nodes["y"]], [nodes["a"], nodes["c"]], [nodes["b"], nodes["d"]]]
@@ -182,7 +182,7 @@ g (float[batch,n,9,9] x) => (float[batch,8,9,9] y)
 """
 
 
-def test_channels_that_nobody_told() -> None:
+def test_channels_that_are_not_known() -> None:
     model = onnx.parser.parse_model(OPEN)
     source = np.random.default_rng(3)
     array = source.standard_normal((8, 5, 3, 3), np.float32)

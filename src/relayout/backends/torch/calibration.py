@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from relayout.backends.torch.choose.choices import Choice, Option
+from relayout.backends.torch.choose.choices import Choice, PricedCandidate
 from relayout.backends.torch.choose.device_name import device_name
 from relayout.backends.torch.choose.notices import KernelWarning
 from relayout.backends.torch.choose.settings import TuningSettings
@@ -77,7 +77,7 @@ def kernel_record(choice: Choice) -> KernelRecord:
     )
 
 
-def _option(option: Option) -> KernelOption:
+def _option(option: PricedCandidate) -> KernelOption:
     price = option.price
     if price is None or not price.can_run:
         reason = "" if price is None else price.reason

@@ -86,7 +86,7 @@ def _ready(prepare: Callable[[], Run]) -> Run | str:
 
 
 def reason_of(error: Exception) -> str:
-    """The first line of what an error says."""
+    """The first line of an error."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[0] if lines else type(error).__name__
 

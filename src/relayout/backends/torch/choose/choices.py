@@ -18,7 +18,7 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class PricedCandidate:
     """A candidate in words, and what it takes if that was measured."""
 
     provider: str
@@ -35,10 +35,10 @@ class Choice:
     """The key under which its prices are kept."""
     about: WorkDescription
     chosen: str
-    options: tuple[Option, ...]
+    options: tuple[PricedCandidate, ...]
 
     @property
-    def option(self) -> Option:
+    def option(self) -> PricedCandidate:
         """The one that was chosen."""
         return next(option for option in self.options if option.name == self.chosen)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import onnx_ir as ir
 
-from relayout.backends.torch.choose.choices import Option
+from relayout.backends.torch.choose.choices import PricedCandidate
 from relayout.backends.torch.providers.conv_groups import ORDER_WORDS
 from relayout.backends.torch.providers.orders import FIRST, LAST, OrderCopy
 from relayout.backends.torch.providers.prices import Prices
@@ -41,9 +41,11 @@ class OrderCopyWork(Work):
         lengths = site.shape(self.operands[0]) or ()
         return WorkDescription("copy", lengths, lengths, dtype=site.dtype)
 
-    def options(self, site: Site, prices: Prices) -> tuple[Option, ...]:
+    def options(self, site: Site, prices: Prices) -> tuple[PricedCandidate, ...]:
         known = prices.known.get(self.key(site), {})
         return tuple(
-            Option("torch", each.name, f"to {ORDER_WORDS[each.writes]}", known.get(each.name))
+            PricedCandidate(
+                "torch", each.name, f"to {ORDER_WORDS[each.writes]}", known.get(each.name)
+            )
             for each in self.candidates
         )

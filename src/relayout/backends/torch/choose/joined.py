@@ -11,7 +11,7 @@ import onnx_ir as ir
 import torch
 
 from relayout.backends.torch.choose.bench import time_runs
-from relayout.backends.torch.choose.choices import Choice, Option
+from relayout.backends.torch.choose.choices import Choice, PricedCandidate
 from relayout.backends.torch.choose.plan import Plan
 from relayout.backends.torch.modules.loading import loaded
 from relayout.backends.torch.modules.source import is_replayed, write_source
@@ -52,11 +52,11 @@ def _description(program: Program) -> WorkDescription:
     return WorkDescription(name, first, last, dtype=program.precision.name(ir.DataType.FLOAT))
 
 
-def _options(key: str, prices: Prices) -> tuple[Option, ...]:
+def _options(key: str, prices: Prices) -> tuple[PricedCandidate, ...]:
     known = prices.known[key]
     return (
-        Option("torch", STEPS, "step by step", known[STEPS]),
-        Option("inductor", JOINED, "all steps compiled together", known[JOINED]),
+        PricedCandidate("torch", STEPS, "step by step", known[STEPS]),
+        PricedCandidate("inductor", JOINED, "all steps compiled together", known[JOINED]),
     )
 
 

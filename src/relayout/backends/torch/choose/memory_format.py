@@ -197,10 +197,10 @@ def _region_variant(
     region: NativeRegion, operands: Sequence[ir.Value], results: Sequence[ir.Value]
 ) -> Variant:
     """A program of C++ kernels has images channels last, but for those it takes as they come."""
-    told = dict(zip(region.operands, region.native.orders, strict=True))
+    orders = dict(zip(region.operands, region.native.orders, strict=True))
     made = zip(region.results, region.native.results, strict=True)
     images = {value: is_image for value, (_, _, is_image) in made}
-    reads = (ORDERS.index(FIRST if told[value] == FIRST else LAST) for value in operands)
+    reads = (ORDERS.index(FIRST if orders[value] == FIRST else LAST) for value in operands)
     writes = (ORDERS.index(LAST if images[value] else FIRST) for value in results)
     return Variant(tuple(reads), tuple(writes))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, field
 
-from relayout.backends.torch.choose.choices import Option
+from relayout.backends.torch.choose.choices import PricedCandidate
 from relayout.backends.torch.providers.prices import Prices
 from relayout.backends.torch.providers.provider import Provider
 from relayout.backends.torch.providers.site import Site
@@ -34,7 +34,7 @@ class Notices:
             self.texts[provider.name, fault] = f"no kernels of {provider.name}: {fault}"
         return fault
 
-    def of_option(self, option: Option, about: WorkDescription) -> None:
+    def of_option(self, option: PricedCandidate, about: WorkDescription) -> None:
         """A candidate that cannot run is a notice, others of the same cause are not."""
         price = option.price
         if price is None or price.can_run:

@@ -31,7 +31,7 @@ def parts_of(graph: ir.Graph, groups: Iterable[Sequence[ir.Node]]) -> list[Group
 
 
 def split(nodes: Sequence[ir.Node]) -> list[GroupPart]:
-    """What libraries take of a group, what it needs for that before, and all the rest behind."""
+    """What libraries take of a group, what it needs for that before it, and the rest after it."""
     fused = read_library_group(nodes)
     if fused is None:
         return [GroupPart(tuple(nodes))]
@@ -71,7 +71,7 @@ def runs_of(
 
 
 def _in_order(parts: Sequence[GroupPart], graph: ir.Graph) -> list[GroupPart]:
-    """Parts behind all that they read, and otherwise where their last nodes stand."""
+    """Parts after all that they read, and else where their last nodes stand."""
     place = {node: number for number, node in enumerate(graph)}
     home = {node: number for number, part in enumerate(parts) for node in part.nodes}
     readers: list[dict[int, None]] = [{} for _ in parts]

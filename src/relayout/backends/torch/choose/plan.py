@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import onnx_ir as ir
 
 from relayout.backends.torch.choose.bench import Bench
-from relayout.backends.torch.choose.choices import Choice, Offer, Option
+from relayout.backends.torch.choose.choices import Choice, Offer, PricedCandidate
 from relayout.backends.torch.choose.copies import OrderCopyWork
 from relayout.backends.torch.choose.notices import Notices
 from relayout.backends.torch.choose.parts import GroupPart, parts_of, runs_of
@@ -208,7 +208,7 @@ class Plan:
         return next(each for each in offers if each.candidate is candidate)
 
     def _know(self, work: Work, offers: Sequence[Offer]) -> None:
-        """Have candidates timed; those that turn out unable to run are noticed."""
+        """Have candidates timed; those that cannot run are reported."""
         if not self.bench.know(work, [each.candidate for each in offers]):
             return
         about = work.description(self.site)
@@ -219,9 +219,9 @@ class Plan:
         key, about = work.key(self.site), work.description(self.site)
         return Choice(key, about, chosen.name, self._options(work, offers))
 
-    def _options(self, work: Work, offers: Sequence[Offer]) -> tuple[Option, ...]:
+    def _options(self, work: Work, offers: Sequence[Offer]) -> tuple[PricedCandidate, ...]:
         return tuple(
-            Option(
+            PricedCandidate(
                 each.provider.name,
                 each.candidate.name,
                 each.provider.describe(each.candidate),

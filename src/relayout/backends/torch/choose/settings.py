@@ -1,4 +1,4 @@
-"""What the choice of kernels may be told from outside."""
+"""What callers may set for the choice of kernels."""
 
 from __future__ import annotations
 

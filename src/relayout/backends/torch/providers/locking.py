@@ -16,7 +16,7 @@ except ImportError:  # Windows
     fcntl = None
 
 STALE = 30.0
-"""Seconds after which a lock by existence was left behind by a process that ended."""
+"""Seconds after which a lock by existence was left by a process that crashed."""
 
 
 @contextlib.contextmanager

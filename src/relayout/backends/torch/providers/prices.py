@@ -36,7 +36,7 @@ class Price:
     """The least time: whatever else the machine does only adds to it."""
     spread: float = 0.0
     """The interquartile range of all runs as a part of their median: one interrupted run, which
-    the range from least to most would show, says nothing against the others."""
+    the range from least to most would show, does not make the others uncertain."""
     reason: str = ""
     """Why it cannot run."""
 
@@ -68,7 +68,7 @@ class Price:
 
 
 def price_of(record: Any) -> Price | None:
-    """A price as it was kept; None for what says nothing."""
+    """A price as it was kept; None for what is no price."""
     if not isinstance(record, dict):
         return None
     reason, seconds, spread = (record.get(key) for key in ("cannot_run", "seconds", "spread"))
