@@ -52,7 +52,7 @@ class Window:
 
 
 def pad_text(text: str, pads: tuple[int, ...], value: str = "0") -> str:
-    """ONNX names the padding before all axes, then after; torch both sides of the last one first."""
+    """ONNX: before all axes, then after all of them; torch: both sides of the last axis first."""
     rank = len(pads) // 2
     reverse = [pads[axis + side] for axis in reversed(range(rank)) for side in (0, rank)]
     last = "" if value == "0" else f", value={value}"
