@@ -23,7 +23,7 @@ def residual() -> Network:
 
 
 def inverted() -> Network:
-    """Filters per channel with and without stride, and bounds at 6."""
+    """Depthwise convolutions with and without stride, and bounds at 6."""
     net = Network("inverted")
     value = net.clip6(net.norm(net.conv(net.INPUT, (3, 16), 3, stride=2), 16))
     value = _inverted(net, value, (16, 24), 1, 1)

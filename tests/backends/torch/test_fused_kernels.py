@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import warnings
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +27,8 @@ from relayout.backends.torch.choose.settings import TuningSettings  # noqa: E402
 from relayout.backends.torch.choose.tuning import groups_of, tuned  # noqa: E402
 from relayout.backends.torch.compiling import program_of  # noqa: E402 - torch may be missing
 from relayout.backends.torch.modules.loading import loaded  # noqa: E402
-from relayout.backends.torch.modules.source import write_source  # noqa: E402
+from relayout.backends.torch.modules.source import Source, write_source  # noqa: E402
+from relayout.backends.torch.modules.weights import write_weights  # noqa: E402
 from relayout.backends.torch.program.dtypes import precision_of  # noqa: E402
 from relayout.backends.torch.program.program import EAGER, Program, ProgramStep  # noqa: E402
 from relayout.backends.torch.providers.inductor import KernelRun  # noqa: E402
@@ -99,7 +105,7 @@ def test_native_program_gives_the_same_numbers(name: str, way: int) -> None:
     assert ("('small winograd', " in text) == (way == 2 and name == "residual")
 
 
-def test_filters_are_done_with_the_products_around_them() -> None:
+def test_depthwise_convolutions_are_done_with_the_products_around_them() -> None:
     if not can_build():
         pytest.skip("there is no C++ compiler")
     model = small_model("inverted", batch=1)
@@ -140,7 +146,66 @@ def test_without_a_compiler_the_same_is_done_in_torch(
         assert_same(model, program)
 
 
-@pytest.mark.filterwarnings("ignore:torch does the work of C++ kernels")
+@pytest.fixture
+def native_module() -> Source:
+    """A module that runs C++ kernels."""
+    if not can_build():
+        pytest.skip("there is no C++ compiler")
+    return write_source(native(tuned(program_of(small_model("residual")))[0], way=1), "m.weights")
+
+
+def test_a_model_of_cpp_kernels_may_be_called_from_several_threads(native_module: Source) -> None:
+    model = loaded(native_module, "cpu")
+    (shape,) = (shape for _, shape, _ in model.inputs.values())
+    images = [np.full(shape, each, np.float32) for each in range(6)]
+    wanted = [scores_of(model, image) for image in images]
+
+    def repeats(index: int) -> bool:
+        return all(
+            np.array_equal(scores_of(model, images[index]), wanted[index]) for _ in range(20)
+        )
+
+    with ThreadPoolExecutor(len(images)) as pool:
+        assert all(pool.map(repeats, range(len(images))))
+
+
+def scores_of(model: Any, image: Any) -> Any:
+    (scores,) = model(image).values()
+    return scores
+
+
+ALONE = """
+import sys
+sys.modules["relayout"] = sys.modules["onnx"] = sys.modules["onnx_ir"] = None
+sys.path.insert(0, sys.argv[1])
+import numpy as np, m
+model = m.load()
+(shape,) = (shape for _, shape, _ in model.inputs.values())
+model(np.zeros(shape, np.float32))
+print(type(model.weights.native.library).__name__)
+"""
+
+
+@pytest.mark.parametrize(
+    ("compiler", "wanted"), [("g++", "NativeLibrary"), ("no-such-compiler", "NoneType")]
+)
+def test_a_module_of_cpp_kernels_needs_torch_alone(
+    native_module: Source, compiler: str, wanted: str, tmp_path: Path
+) -> None:
+    (tmp_path / "m.py").write_text(native_module.text)
+    write_weights(tmp_path / "m.weights", native_module.arrays())
+    done = subprocess.run(
+        [sys.executable, "-c", ALONE, str(tmp_path)],
+        env={**os.environ, "CXX": compiler},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == f"{wanted}\n", done.stderr
+    assert ("there is no compiler 'no-such-compiler'" in done.stderr) == (wanted == "NoneType")
+
+
+@pytest.mark.filterwarnings("ignore:torch does the work")
 @pytest.mark.parametrize("compiler", ["g++", "no-such-compiler"])
 @pytest.mark.parametrize("is_native", [True, False])
 def test_nothing_is_kept_for_derivatives(

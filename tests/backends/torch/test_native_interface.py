@@ -62,7 +62,7 @@ def test_any_change_is_in_the_header_and_in_the_digest(changed: NativeInterface,
 
 
 def test_the_digest_is_the_same_in_a_written_module() -> None:
-    """A module has the interface as a literal, a file of JSON would have lists for tuples."""
+    """A module has the interface as a literal."""
     literal = INTERFACE.literal
     assert interface_digest(eval(repr(literal))) == interface_digest(literal)
 

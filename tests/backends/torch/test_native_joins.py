@@ -18,7 +18,7 @@ WIDE = (1, 28, 28, 192)
 
 
 def block(first: KernelKind, form: str, last: KernelKind) -> list[NativeStep]:
-    """A product, a filter that reads it, and a product that reads the filter."""
+    """A product, a depthwise convolution that reads it, and a product that reads that."""
     source, wide, filtered = Buffer((1, 28, 28, 32), 0), Buffer(WIDE), Buffer(WIDE)
     return [
         NativeStep(first, source, wide, (form, "m"), "b"),
@@ -31,12 +31,12 @@ def kinds(steps: list[NativeStep]) -> list[KernelKind]:
     return [step.kind for step in joined(steps, [steps[-1].result])]
 
 
-def test_a_filter_is_done_with_the_products_around_it() -> None:
+def test_a_depthwise_convolution_is_done_with_the_products_around_it() -> None:
     steps = block(KernelKind.CONVOLUTION, "filters", KernelKind.CONVOLUTION)
     assert kinds(steps) == [KernelKind.NARROWED, KernelKind.DEPTHWISE, KernelKind.CONVOLUTION]
 
 
-def test_a_product_by_quarters_before_a_filter_is_done_as_it_stands() -> None:
+def test_a_product_by_quarters_before_a_depthwise_convolution_is_done_as_it_stands() -> None:
     steps = block(KernelKind.STRASSEN, "strassen filters", KernelKind.CONVOLUTION)
     first = joined(steps, [steps[-1].result])[0]
     assert (first.kind, first.weight) == (KernelKind.NARROWED, ("filters", "m"))
@@ -47,7 +47,7 @@ def test_a_product_by_quarters_after_a_depthwise_convolution_stays() -> None:
     assert kinds(steps) == [KernelKind.WIDENED, KernelKind.DEPTHWISE, KernelKind.STRASSEN]
 
 
-def test_a_filter_that_others_read_is_stored() -> None:
+def test_a_depthwise_convolution_that_others_read_is_stored() -> None:
     steps = block(KernelKind.CONVOLUTION, "filters", KernelKind.CONVOLUTION)
     steps.append(NativeStep(KernelKind.SUM, steps[1].result, Buffer(WIDE)))
     assert kinds(steps) == [

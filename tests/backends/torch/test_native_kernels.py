@@ -111,7 +111,7 @@ def test_gelu_near_and_far_from_zero() -> None:
     )
     given = performed([step], {}, [x.reshape(1, -1, 1, 1)], 1).flatten().double()
     wanted = functional.gelu(x.double())
-    wanted[x == -torch.inf] = 0.0  # its limit; torch multiplies infinity by nothing
+    wanted[x == -torch.inf] = 0.0  # its limit; torch multiplies infinity by 0
     torch.testing.assert_close(given, wanted, rtol=1e-6, atol=2e-6, equal_nan=True)
 
 
@@ -358,7 +358,7 @@ def test_normalisation_of_pixels(image: Image, threads: int) -> None:
 
 @pytest.mark.parametrize("low", [-40.0, -6.0, -1.0])
 def test_gelu(low: float) -> None:
-    """Far from 0 it is its operand, or nothing, to the bit."""
+    """Far from 0 it is exactly its operand, or 0."""
     image = (1, 1, 125, 8)
     x = torch.linspace(low, -low, 1000).reshape(1, 1, 125, 8).permute(0, 3, 1, 2)
     step = NativeStep(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import platform
 import signal
 import threading
 import time
@@ -43,7 +44,7 @@ needs_compiler = pytest.mark.skipif(native_failure() is not None, reason=str(nat
 COMPILER = """#!/bin/sh
 case "$*" in
   *--version) echo "{version}"; echo "of no matter $(date +%N)";;
-  *--help=target) echo "{target}";;
+  *--help=target) test -n "{target}" && echo "{target}";;
   *) echo built >> {log}; sleep {seconds}; echo library > kernels.so;;
 esac
 """
@@ -98,6 +99,15 @@ def test_whatever_changes_a_library_is_in_its_name(
     second = built_library(source, stand_in(tmp_path, **answers), flags)
     assert first != second
     assert builds(tmp_path) == 2
+
+
+def test_a_compiler_that_does_not_resolve_its_flags_builds_for_this_processor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiler = stand_in(tmp_path, target="")
+    first = built_library("int x;", compiler, [])
+    monkeypatch.setattr(platform, "machine", lambda: "another")
+    assert built_library("int x;", compiler, []) != first
 
 
 def test_of_two_processes_one_builds(tmp_path: Path) -> None:

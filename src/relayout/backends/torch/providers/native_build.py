@@ -1,4 +1,4 @@
-"""Turns nodes into steps of C++ kernels, as far as there are kernels for them."""
+"""Makes steps of C++ kernels of nodes, as far as there are kernels for them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class BufferedValue:
 
 @dataclass
 class Builder:
-    """Steps while they are being collected; `add` says whether there are kernels for a group."""
+    """Steps while they are being collected; `add` returns whether there are kernels for a group."""
 
     fastest: Callable[[Sliding, list[KernelKind]], KernelKind]
     """Which of the kernels for a convolution or a product is to do it."""

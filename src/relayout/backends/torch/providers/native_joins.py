@@ -75,6 +75,6 @@ def _is_product_of(
 def _hands_over(
     first: NativeStep, second: NativeStep, steps: list[NativeStep], results: list[Buffer]
 ) -> bool:
-    """Whether the second step reads what the first one writes, and nobody else does."""
+    """Whether the second step reads what the first one writes, and no other step does."""
     readers = [step for step in steps if first.result in (step.source, step.residual)]
     return readers == [second] and second.source is first.result and first.result not in results

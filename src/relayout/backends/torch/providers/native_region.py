@@ -58,7 +58,7 @@ def native_failure() -> str | None:
 
 @cache
 def native_mark() -> str:
-    """What tells these kernels from their other versions, whose times say nothing of them."""
+    """A digest of these kernels: times of other versions do not hold for them."""
     return hashlib.sha256(native_source().whole.encode()).hexdigest()[:8]
 
 

@@ -130,7 +130,7 @@ class NativeStep:
 def placed(steps: list[NativeStep], results: list[Buffer]) -> tuple[dict[Buffer, int], int]:
     """Where each buffer lies in the arena, and how long the arena is.
 
-    Scratch lies in front; a place is used again when nobody reads what lay there. What a step
+    Scratch lies in front; a place is used again when no step reads what lay there. What a step
     reads is still read while those that are done with it write.
     """
     front = max((step.scratch for step in steps), default=0)

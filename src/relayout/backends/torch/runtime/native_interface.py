@@ -17,14 +17,15 @@ def c_type(name: str) -> Any:
     """The type of ctypes for a type of C; pointers are addresses."""
     import ctypes
 
-    known = {
+    if name.endswith("*") and name != "const char *":
+        return ctypes.c_void_p
+    return {
         "void": None,
         "int": ctypes.c_int,
         "int64_t": ctypes.c_int64,
         "float": ctypes.c_float,
         "const char *": ctypes.c_char_p,
-    }
-    return known[name] if name in known else {"*": ctypes.c_void_p}[name[-1]]
+    }[name]
 
 
 def step_structure(interface: dict[str, Any]) -> Any:

@@ -33,28 +33,34 @@ class NativeFailure:
             warnings.warn(f"torch does the work of C++ kernels: {self.reason}", stacklevel=2)
 
 
+def checked_functions(path: Path, interface: dict[str, Any]) -> Any:
+    """The functions of a library, which has to be built for this very interface."""
+    import ctypes
+
+    functions = ctypes.CDLL(str(path))
+    for name, (result, *parameters) in interface["functions"].items():
+        function = getattr(functions, name, None)
+        if function is None:
+            raise ImportError(f"{path} has no function {name}")
+        function.restype, function.argtypes = c_type(result), [*map(c_type, parameters)]
+    if functions.interface_digest() != interface_digest(interface).encode():
+        raise ImportError(f"{path} was built for another interface")
+    wanted = structure_layout(step_structure(interface))
+    if [functions.step_layout(index) for index in range(len(wanted))] != wanted:
+        raise ImportError(f"{path} has fields of steps at other places than Python")
+    return functions
+
+
 class NativeLibrary:
     """A loaded library; to be called by one thread at a time, which holds its lock."""
 
     def __init__(self, path: Path, interface: dict[str, Any]) -> None:
-        import ctypes
         import os
         import threading
 
-        functions = ctypes.CDLL(str(path))
-        for name, (result, *parameters) in interface["functions"].items():
-            function = getattr(functions, name, None)
-            if function is None:
-                raise ImportError(f"{path} has no function {name}")
-            function.restype, function.argtypes = c_type(result), [*map(c_type, parameters)]
-        if functions.interface_digest() != interface_digest(interface).encode():
-            raise ImportError(f"{path} was built for another interface")
+        self.functions = checked_functions(path, interface)
         self.step = step_structure(interface)
-        wanted = structure_layout(self.step)
-        if [functions.step_layout(index) for index in range(len(wanted))] != wanted:
-            raise ImportError(f"{path} has fields of steps at other places than Python")
         self.constants = interface["constants"]
-        self.functions = functions
         self.lock = threading.Lock()
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._after_fork)
@@ -158,7 +164,7 @@ def first_error(text: str) -> str:
 
 
 def compiler_version(compiler: str) -> str:
-    """The first line of what a compiler says of itself."""
+    """The first line of what a compiler reports as its version."""
     return answer_of([compiler, "--version"]).partition("\n")[0]
 
 

@@ -63,7 +63,7 @@ def quarters(matrix: Any, columns: int) -> Any:
 
 
 def native_weight(form: str, weight: Any, columns: int, deepest: int) -> Any:
-    """A weight as the kernel of a step wants it: "strassen matrix" or the like for products."""
+    """A weight in the form that the kernel of a step reads, such as "strassen matrix"."""
     way, _, form = form.rpartition(" ")
     if form == "winograd":
         return winograd_weight(weight, columns, way == "small")

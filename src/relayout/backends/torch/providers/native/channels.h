@@ -1,4 +1,4 @@
-// What treats each channel or each pixel alone: pooling, normalisation, borders, sums.
+// Kernels that work on each channel or each pixel alone: pooling, normalisation, zero padding, sums.
 #pragma once
 #include "filter.h"
 
@@ -81,7 +81,7 @@ static void interleaved(const float *from, int64_t apart, int64_t width, int64_t
     for (int64_t c = 0; c < depth; c++) to[c] = from[c * apart + x];
 }
 
-// The operand with a border of zeros around it; it comes channels first or channels last.
+// Zero padding; the operand comes channels first or channels last.
 static void border(const Step &s, Share lines, bool channels_first) {
   const int64_t depth = s.depth, width = s.width, before = s.pad_left * depth, after = (s.out_width - s.pad_left - width) * depth;
   const auto interleave = depth == 3 ? interleaved<3> : interleaved<0>;

@@ -2,7 +2,7 @@
 #pragma once
 #include "product.h"
 
-constexpr int NEIGHBOURS = 7;  // what images are wide is often a multiple: 112, 56, 28, 14, 7
+constexpr int NEIGHBOURS = 7;  // widths of images are often multiples: 112, 56, 28, 14, 7
 
 // Some channels of an image and their filters; pixels of the operand and of the result lie differently far apart.
 struct Filter {
@@ -128,8 +128,8 @@ static void depthwise(const Step &s, Share lines) {
   }
 }
 
-// A product that only the filter of the next step reads is computed panel by panel, a few lines at a time, and
-// filtered at once: what lies between the two never leaves the caches of a thread, and none waits between them.
+// A product that only the depthwise convolution after it reads is computed panel by panel, a few lines at a time, and
+// convolved at once: what lies between the two never leaves the caches of a thread, and none waits between them.
 constexpr int64_t NEAREST = 16384;  // floats of lines that are computed at a time
 
 // How the two are cut for a team: into panels, and into parts of lines, which the next step finds in the cache of the

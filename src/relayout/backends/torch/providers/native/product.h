@@ -14,14 +14,14 @@ struct Left {
   const float *row(int64_t index) const { return data + (table ? table[index] : index * stride); }
 };
 
-// Something that is added to a result: a matrix, or a row for all rows if these are no floats apart.
+// An addend of a result: a matrix, or one row for all rows if `apart` is 0.
 struct Addend {
   const float *data;
   int64_t apart;
 };
 
 // The result, where its sums start, and what happens to a tile of it once it is complete. What the product adds to the
-// start can be added to something else as well, which lies as the start does.
+// start can be added to a second matrix as well, which is stored as the start is.
 struct Result {
   float *data;
   int64_t stride, width;
@@ -31,8 +31,8 @@ struct Result {
   float *also = nullptr;
 };
 
-// Weights of the next panel, fetched a little with each tile of this one, and not to stay: they are read once, and
-// operands should not have to make room in the second cache.
+// Weights of the next panel, prefetched piece by piece with each tile of this one, without a place in the second cache:
+// they are read once and should not evict operands there.
 struct Ahead {
   const float *at, *end;
   int64_t lines;  // for each STRIDE of k

@@ -168,7 +168,7 @@ class Team {
   void work(int index) {
     for (uint64_t seen = 0;;) {
       std::shared_ptr<Run> run;
-      // Who calls again at once finds the team awake.
+      // A caller that comes back at once finds the team awake.
       auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(1);
       while (number_.load() == seen && std::chrono::steady_clock::now() < until) continue;
       {

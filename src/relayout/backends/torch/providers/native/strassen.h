@@ -1,4 +1,4 @@
-// Products with seven multiplications of quarters where eight were, in the form of Strassen and Winograd.
+// Products with seven multiplications of quarters instead of eight, in the form of Strassen and Winograd.
 //
 //   C11 = A11 B11 + A12 B21                      C12 = U + S1 T1 + S4 B22
 //   C21 = U + S3 T3 - A22 T4                     C22 = U + S3 T3 + S1 T1       U = A11 B11 + S2 T2

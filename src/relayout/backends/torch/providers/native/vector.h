@@ -22,7 +22,7 @@ typedef float Vector __attribute__((vector_size(LANES * 4), aligned(4), may_alia
 static inline Vector load(const float *at) { return *(const Vector *)at; }
 static inline void store(float *at, Vector value) { *(Vector *)at = value; }
 static inline Vector all(float value) { return value - Vector{}; }
-// Of a number and NaN, the second operand is kept. GCC makes two instructions of a choice.
+// If one operand is NaN, the result is the second one. GCC compiles a conditional expression to two instructions.
 #ifdef __AVX__
 static inline Vector larger(Vector a, Vector b) { return __builtin_ia32_maxps256(a, b); }
 static inline Vector smaller(Vector a, Vector b) { return __builtin_ia32_minps256(a, b); }
@@ -30,7 +30,7 @@ static inline Vector smaller(Vector a, Vector b) { return __builtin_ia32_minps25
 static inline Vector larger(Vector a, Vector b) { return a > b ? a : b; }
 static inline Vector smaller(Vector a, Vector b) { return a < b ? a : b; }
 #endif
-// The form that adds into its sum keeps sums where they are; left to choose, GCC moves them and loads factors twice.
+// The form that accumulates in place keeps sums in their registers; GCC would move them and load factors twice.
 static inline __attribute__((always_inline)) Vector plus_product(Vector sum, Vector a, Vector b) {
 #ifdef __FMA__
   asm("vfmadd231ps %2, %1, %0" : "+x"(sum) : "x"(a), "x"(b));
@@ -52,7 +52,7 @@ struct Share {
   Share(int64_t whole, int64_t part, int64_t of) : first(whole * part / of), last(whole * (part + 1) / of) {}
 };
 
-// Memory of a thread, kept for the next call; it begins with a cache line, for vectors that lie in two take longer.
+// Memory of a thread, kept for the next call; it begins at a cache line, since vectors that cross one take longer.
 static float *own_memory(int64_t floats) {
   constexpr uintptr_t BYTES = LINE * sizeof(float);
   thread_local std::vector<float> memory;
@@ -60,8 +60,9 @@ static float *own_memory(int64_t floats) {
   return (float *)(((uintptr_t)memory.data() + BYTES - 1) & ~(BYTES - 1));
 }
 
-// GELU: x times a half and half an error function, a quotient of polynomials up to where it gives a half: what is less is as
-// good as nothing, and what is more as x. Several vectors take each step together: the steps of one wait for each other.
+// GELU: x * (1/2 + erf(x / sqrt(2)) / 2). The second term is a quotient of polynomials between -END and END, where it
+// reaches -1/2 and 1/2: below, the result is 0 to the precision of floats, above, it is x. Several vectors take each
+// step together, since each operation on one depends on the one before.
 template <int COUNT>
 static inline __attribute__((always_inline)) void gelu(Vector (&x)[COUNT]) {
   constexpr float END = 5.25f;

@@ -1,5 +1,5 @@
-// 3x3 convolutions by Winograd's F(4x4, 3x3), with 36 multiplications where 144 were, or by F(2x2, 3x3), with 16
-// where 36 were and less than half the weights.
+// 3x3 convolutions by Winograd's F(4x4, 3x3), with 36 multiplications instead of 144, or by F(2x2, 3x3), with 16
+// instead of 36 and less than half the weights.
 //
 // Four results in a row are made from six pixels, whose polynomial is multiplied by that of the filter at six points:
 // 0, 1, -1, infinity, 2 and -2. Two results need four pixels and the first four points only, so tiles of both sizes
@@ -62,7 +62,8 @@ struct Grid {
   Side down, across;
   int64_t across_end, full_end, down_end, count;
   explicit Grid(const Step &s)
-      : down(s.out_height, s.kind == WINOGRAD ? TILE : SMALL_TILE), across(s.out_width, s.kind == WINOGRAD ? TILE : SMALL_TILE),
+      : down(s.out_height, s.kind == WINOGRAD ? TILE : SMALL_TILE),
+        across(s.out_width, s.kind == WINOGRAD ? TILE : SMALL_TILE),
         across_end(s.batch * down.full * across.lasts()), full_end(across_end + s.batch * down.full * across.full),
         down_end(full_end + s.batch * down.lasts() * across.full),
         count(down_end + s.batch * down.lasts() * across.lasts()) {}
