@@ -17,7 +17,7 @@ from benchmarks.resnet101.layers import Network
 from benchmarks.resnet101.measure import Run, cuda_seconds, in_turns
 from benchmarks.resnet101.networks import NETWORKS
 from benchmarks.resnet101.results import RELAYOUT, Results, Row
-from relayout.backends.torch.choose.plan import Choice
+from relayout.backends.torch.choose.choices import Choice
 from relayout.backends.torch.choose.tuning import tuned
 from relayout.backends.torch.modules.loading import compile_program
 from relayout.backends.torch.runtime.graph import captured_graph

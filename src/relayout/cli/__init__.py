@@ -25,7 +25,7 @@ from relayout.cli import (
     run,
     verify_certificate,
 )
-from relayout.cli.terminal import BAD_INPUT, DONE
+from relayout.cli.terminal import BAD_INPUT, DONE, plain_warnings
 from relayout.errors import RelayoutError
 
 DEBUG = "RELAYOUT_DEBUG"
@@ -48,7 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     command: Callable[[argparse.Namespace], int] = options.command
     try:
-        return command(options)
+        with plain_warnings():
+            return command(options)
     except RelayoutError as error:
         sys.stderr.write(f"relayout: {error}\n")
         return BAD_INPUT

@@ -11,7 +11,8 @@ from relayout.cli.terminal import DONE, add_dims, progress, show
 DESCRIPTION = (
     "Time the kernels that groups of the given models could run as, or of common convolutions if "
     "no model is given, keep the times for this device, and show what is chosen. What is known "
-    "already is not timed again."
+    "already is not timed again unless --again is given. Times that spread too much are used and "
+    "shown, but not kept."
 )
 
 
@@ -22,6 +23,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("models", metavar="IN.onnx", nargs="*")
     add_device(parser)
     add_dims(parser)
+    parser.add_argument("--again", action="store_true", help="time what is known anew")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(command=run)
 
@@ -30,16 +32,10 @@ def run(options: argparse.Namespace) -> int:
     with progress() as stage:
         stage("measuring")
         from relayout.backends.torch.calibration import calibrate
+        from relayout.report.kernels import calibration_text
 
-        choices = calibrate(options.models, options.device, options.dtype, dict(options.dim))
-    lines = [f"{each.chosen:10} {each.group}: {_times(each.seconds)}" for each in choices]
-    record = [
-        {"group": choice.group, "chosen": choice.chosen, "seconds": choice.seconds}
-        for choice in choices
-    ]
-    show(options, {"choices": record}, lines)
+        record = calibrate(
+            options.models, options.device, options.dtype, dict(options.dim), again=options.again
+        )
+    show(options, record.to_json(), calibration_text(record))
     return DONE
-
-
-def _times(seconds: dict[str, float]) -> str:
-    return ", ".join(f"{name} {1e6 * each:.0f} us" for name, each in seconds.items()) or "only one"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -98,6 +100,18 @@ def progress() -> Iterator[Callable[[str], None]]:
     """What is being done now, on a terminal's error stream."""
     with _console(stderr=True).status("starting") as status:
         yield lambda stage: status.update(f"{stage} ...")
+
+
+@contextmanager
+def plain_warnings() -> Iterator[None]:
+    """Warnings as notes on the error stream, each once, without the code that they come from."""
+    with warnings.catch_warnings():
+        warnings.showwarning = _note
+        yield
+
+
+def _note(message: Warning | str, *_origin: object, **_more: object) -> None:
+    sys.stderr.write(f"relayout: note: {message}\n")
 
 
 def add_choosing(parser: argparse.ArgumentParser) -> None:

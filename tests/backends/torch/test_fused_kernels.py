@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import warnings
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -19,11 +20,10 @@ from tests.ops import law
 
 torch = pytest.importorskip("torch")
 
-from relayout.backends.torch.choose import plan  # noqa: E402
-from relayout.backends.torch.choose.bench import Bench  # noqa: E402
-from relayout.backends.torch.choose.candidates import forms_of, products_of  # noqa: E402
-from relayout.backends.torch.choose.memory_format import stored  # noqa: E402
-from relayout.backends.torch.choose.parts import borders_of  # noqa: E402
+from relayout.backends.torch.choose.bench import time_candidates  # noqa: E402
+from relayout.backends.torch.choose.memory_format import with_memory_formats  # noqa: E402
+from relayout.backends.torch.choose.plan import Plan  # noqa: E402
+from relayout.backends.torch.choose.settings import TuningSettings  # noqa: E402
 from relayout.backends.torch.choose.tuning import groups_of, tuned  # noqa: E402
 from relayout.backends.torch.compiling import program_of  # noqa: E402 - torch may be missing
 from relayout.backends.torch.modules.loading import loaded  # noqa: E402
@@ -34,6 +34,12 @@ from relayout.backends.torch.program.program import EAGER, Program, ProgramStep 
 from relayout.backends.torch.providers.inductor import KernelRun  # noqa: E402
 from relayout.backends.torch.providers.native_interface import KernelKind  # noqa: E402
 from relayout.backends.torch.providers.native_region import native_regions  # noqa: E402
+from relayout.backends.torch.providers.prices import Price, Prices  # noqa: E402
+from relayout.backends.torch.providers.provider import Candidate  # noqa: E402
+from relayout.backends.torch.providers.registry import providers_named  # noqa: E402
+from relayout.backends.torch.providers.site import Site  # noqa: E402
+from relayout.backends.torch.providers.work import GroupWork, Work, borders_of  # noqa: E402
+from tests.backends.torch.building import can_build  # noqa: E402
 from tests.backends.torch.small_networks import SMALL, small_model  # noqa: E402
 
 TOLERANCE = 2e-5
@@ -69,19 +75,27 @@ def test_tuned_network_gives_the_same_numbers(name: str) -> None:
     assert all(choice.chosen in (choice.seconds or {choice.chosen: 0}) for choice in choices)
 
 
-def test_a_choice_is_made_once(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = tuned(program_of(small_model(name)))[1]
+def quiet_times(work: Work, candidates: Sequence[Candidate], site: Site) -> list[Price]:
+    """Times that are kept however busy the machine is."""
+    return [replace(price, spread=0.0) for price in time_candidates(work, candidates, site)]
 
-    def fail(*_arguments: Any) -> Any:
+
+def test_a_choice_is_made_once(name: str) -> None:
+    libraries = providers_named(["library", "inductor"])
+    device = f"made up for {name}"
+    settings = TuningSettings(libraries, quiet_times, Prices.of(device))
+    first = tuned(program_of(small_model(name)), settings)[1]
+
+    def fail(*_arguments: Any) -> list[Price]:
         raise AssertionError("timed again")
 
-    monkeypatch.setattr(Bench, "_run_of", fail)
-    assert tuned(program_of(small_model(name)))[1] == first
+    settings = TuningSettings(libraries, fail, Prices.of(device))
+    assert tuned(program_of(small_model(name)), settings)[1] == first
 
 
 @pytest.mark.parametrize("way", [0, 1, 2])
 def test_native_program_gives_the_same_numbers(name: str, way: int) -> None:
-    if not plan.can_build():
+    if not can_build():
         pytest.skip("there is no C++ compiler")
     model = small_model(name)
     program, _ = tuned(program_of(model))
@@ -92,7 +106,7 @@ def test_native_program_gives_the_same_numbers(name: str, way: int) -> None:
 
 
 def test_depthwise_convolutions_are_done_with_the_products_around_them() -> None:
-    if not plan.can_build():
+    if not can_build():
         pytest.skip("there is no C++ compiler")
     model = small_model("inverted", batch=1)
     program, _ = tuned(program_of(model))
@@ -109,7 +123,7 @@ def native(program: Program, way: int) -> Program:
 
     Of the kernels for a convolution one is taken by its place, or the last.
     """
-    made = plan.Plan.of(program, groups_of(program.model))
+    made = Plan.of(program, groups_of(program.model))
     fused = {part.nodes[-1]: part.fused for part in made.parts if part.fused is not None}
     regions = native_regions(
         made.library_steps(), fused, lambda _window, kinds: kinds[: way + 1][-1]
@@ -123,7 +137,7 @@ def native(program: Program, way: int) -> Program:
 def test_without_a_compiler_the_same_is_done_in_torch(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if not plan.can_build():
+    if not can_build():
         pytest.skip("there is no C++ compiler")
     model = small_model(name)
     program = native(tuned(program_of(model))[0], way=1)
@@ -135,7 +149,7 @@ def test_without_a_compiler_the_same_is_done_in_torch(
 @pytest.fixture
 def native_module() -> Source:
     """A module that runs C++ kernels."""
-    if not plan.can_build():
+    if not can_build():
         pytest.skip("there is no C++ compiler")
     return write_source(native(tuned(program_of(small_model("residual")))[0], way=1), "m.weights")
 
@@ -197,7 +211,7 @@ def test_a_module_of_cpp_kernels_needs_torch_alone(
 def test_nothing_is_kept_for_derivatives(
     is_native: bool, compiler: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if not plan.can_build():
+    if not can_build():
         pytest.skip("there is no C++ compiler")
     model = small_model("residual")
     program = program_of(model)
@@ -239,13 +253,14 @@ def test_forms_for_cuda_are_written_right(
 
 def for_cuda(program: Program, dtype: str | None, *, last: bool) -> Program:
     """The program with the first or the last of the kernels that groups could have on CUDA."""
-    made = plan.Plan.of(program, groups_of(program.model))
-    bench = replace(made.bench, device="cuda")
+    given = Plan.of(program, groups_of(program.model))
+    site = replace(given.site, device="cuda")
+    made = replace(given, bench=replace(given.bench, site=site))
     steps: list[ProgramStep] = []
     for part in made.parts:
         group = part.fused
-        found = [] if group is None else [*forms_of(group, bench), *products_of(group, bench)]
-        whole = [ProgramStep(part.nodes, found[-1 if last else 0])] if found else []
+        found = [] if group is None else made.offers(GroupWork.of(group))
+        whole = [ProgramStep(part.nodes, found[-1 if last else 0].candidate)] if found else []
         steps += whole or [ProgramStep((node,)) for node in part.nodes]
     return Program(program.model, tuple(steps), precision=precision_of(dtype))
 
@@ -307,7 +322,13 @@ def test_pointwise_nodes_are_one_kernel(compiler: str, monkeypatch: pytest.Monke
     drawn = np.random.default_rng(3).standard_normal((2, 2, 8, 5, 5), np.float32)
     feeds = {"x": drawn[0], "z": drawn[1]}
     (wanted,) = law.run(model, feeds, "ort")
-    law.compare("y", wanted, loaded(source, "cpu")(feeds)["y"], TOLERANCE)
+    compiled = loaded(source, "cpu")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        law.compare("y", wanted, compiled(feeds)["y"], TOLERANCE)
+        law.compare("y", wanted, compiled(feeds)["y"], TOLERANCE)
+    wanted_text = "torch does the work of kernels of Inductor: no compiler"
+    assert [str(each.message) for each in caught] == [wanted_text] * (compiler == "failing")
 
 
 def open_batch(name: str) -> onnx.ModelProto:
@@ -333,10 +354,11 @@ def assert_same_for_batches(model: onnx.ModelProto, program: Program) -> str:
 
 
 def test_a_batch_of_any_length_has_the_same_kernels(name: str) -> None:
-    program, _ = tuned(program_of(open_batch(name)))
-    fixed, _ = tuned(program_of(small_model(name, batch=1)))
-    made = plan.Plan.of(fixed, groups_of(fixed.model))
-    steps = stored(made.library_steps(), made)
+    settings = TuningSettings(prices=Prices("here"))
+    program, _ = tuned(program_of(open_batch(name)), settings)
+    fixed, _ = tuned(program_of(small_model(name, batch=1)), settings)
+    made = Plan.of(fixed, groups_of(fixed.model), settings)
+    steps = with_memory_formats(made.library_steps(), made)
     assert realised(program.steps) == realised(steps) != []
     assert_same_for_batches(open_batch(name), program)
 

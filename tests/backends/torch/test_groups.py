@@ -15,14 +15,18 @@ from tests.ops import law
 
 torch = pytest.importorskip("torch")
 
-from relayout.backends.torch.choose import plan  # noqa: E402
-from relayout.backends.torch.choose.bench import Bench, Candidate, Work  # noqa: E402
 from relayout.backends.torch.choose.parts import GroupPart, parts_of, split  # noqa: E402
-from relayout.backends.torch.choose.prices import Prices  # noqa: E402
+from relayout.backends.torch.choose.settings import TuningSettings  # noqa: E402
 from relayout.backends.torch.choose.tuning import groups_of, tuned  # noqa: E402
 from relayout.backends.torch.compiling import program_of  # noqa: E402 - torch may be missing
 from relayout.backends.torch.modules.loading import loaded  # noqa: E402
 from relayout.backends.torch.modules.source import write_source  # noqa: E402
+from relayout.backends.torch.providers.inductor_provider import SLOW  # noqa: E402
+from relayout.backends.torch.providers.prices import Price, Prices  # noqa: E402
+from relayout.backends.torch.providers.provider import Candidate  # noqa: E402
+from relayout.backends.torch.providers.registry import providers_named  # noqa: E402
+from relayout.backends.torch.providers.site import Site  # noqa: E402
+from relayout.backends.torch.providers.work import Work  # noqa: E402
 
 HEAD = '<ir_version: 10, opset_import: ["" : 20]>'
 WEIGHT = "float[4,4,1,1] w = {1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16}"
@@ -64,7 +68,7 @@ def test_a_form_ends_where_its_result_is_read_outside_of_the_group() -> None:
     assert operators(split(nodes[:2])) == [("Conv Add", True)]
 
 
-def test_parts_stand_behind_all_that_they_read() -> None:
+def test_parts_come_after_all_that_they_read() -> None:
     graph = graph_of("a = Exp(x) b = Tanh(z) c = Relu(a) d = Sigmoid(b) y = Add(c, d)")
     nodes = {node.outputs[0].name: node for node in graph}
     late_first = [[nodes["y"]], [nodes["a"], nodes["c"]], [nodes["b"], nodes["d"]]]
@@ -79,17 +83,16 @@ def test_nodes_of_no_group_stay() -> None:
     assert operators(parts) == [("Exp", False), ("Tanh Add", False)]
 
 
-def all_slow(bench: Bench, work: Work, candidates: Sequence[Candidate], **_settings: float) -> None:
-    for candidate in candidates:
-        bench.prices.learn(work.key, candidate.name, plan.SLOW)
+def most_fused(_work: Work, candidates: Sequence[Candidate], _site: Site) -> list[Price]:
+    """C++ kernels, or else kernels of Inductor, count as the fastest; nothing is quick."""
+    names = [candidate.name for candidate in candidates]
+    best = "native" if "native" in names else names[-1]
+    return [Price(SLOW if name == best else 2 * SLOW) for name in names]
 
 
-def most_fused(
-    _bench: Bench, _work: Work, candidates: Sequence[Candidate], **_settings: float
-) -> Candidate:
-    """C++ kernels where there are any, kernels of Inductor where there are any."""
-    named = {candidate.name: candidate for candidate in candidates}
-    return named.get("native", candidates[-1])
+def settings(*, is_native: bool) -> TuningSettings:
+    names = ["library", "inductor", *(["native"] if is_native else [])]
+    return TuningSettings(providers_named(names), most_fused, Prices("made up"))
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -99,14 +102,8 @@ def test_random_graphs_give_the_same_numbers(
 ) -> None:
     """Every group as a kernel, run as it is; with C++ kernels around it and without."""
     monkeypatch.setattr(torch, "compile", lambda function, **_options: function)
-    monkeypatch.setattr(Bench, "fastest", most_fused)
-    monkeypatch.setattr(Bench, "learn", all_slow)
-    monkeypatch.setattr(Prices, "save", lambda _prices: None)
-    monkeypatch.setattr(plan, "device_name", lambda _device: "made up")
-    if not built:
-        monkeypatch.setattr(plan, "can_build", lambda: False)
     model, feeds = random_model(seed)
-    program, _ = tuned(program_of(model))
+    program, _ = tuned(program_of(model), settings(is_native=built))
     done = [node for step in program.steps for node in step.nodes]
     assert len(done) == len(set(done)) == len(program.model.graph)
     outputs = loaded(write_source(program), "cpu")(feeds)
@@ -128,13 +125,8 @@ g (float[2,8,5,5] x) => (float[2,8,5,5] y)
 
 def test_equal_groups_share_a_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch, "compile", lambda function, **_options: function)
-    monkeypatch.setattr(Bench, "fastest", most_fused)
-    monkeypatch.setattr(Bench, "learn", all_slow)
-    monkeypatch.setattr(Prices, "save", lambda _prices: None)
-    monkeypatch.setattr(plan, "device_name", lambda _device: "made up")
-    monkeypatch.setattr(plan, "can_build", lambda: False)
     model = onnx.parser.parse_model(EQUAL)
-    program, _ = tuned(program_of(model))
+    program, _ = tuned(program_of(model), settings(is_native=False))
     source = write_source(program)
     assert source.text.count("= InductorKernel(group)") == 1
     assert source.text.count("w.kernel(") == 2
@@ -164,10 +156,8 @@ g (float[1,8,9,9] x) => (float[1,8,4,4] y)
 
 
 @pytest.mark.parametrize("built", [True, False])
-def test_forms_that_libraries_lack(built: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_forms_that_libraries_lack(built: bool) -> None:
     """Windows that lie to one side, which oneDNN's fused kernels do not take."""
-    if not built:
-        monkeypatch.setattr(plan, "can_build", lambda: False)
     model = onnx.parser.parse_model(ASIDE)
     source = np.random.default_rng(3)
     arrays = {
@@ -179,7 +169,7 @@ def test_forms_that_libraries_lack(built: bool, monkeypatch: pytest.MonkeyPatch)
         onnx.numpy_helper.from_array(array, name) for name, array in arrays.items()
     )
     feeds = {"x": source.standard_normal((1, 8, 9, 9), np.float32)}
-    program, _ = tuned(program_of(model))
+    program, _ = tuned(program_of(model), settings(is_native=built))
     (wanted,) = law.run(model, feeds, "ort")
     law.compare("y", wanted, loaded(write_source(program), "cpu")(feeds)["y"], 2e-5)
 
@@ -192,7 +182,7 @@ g (float[batch,n,9,9] x) => (float[batch,8,9,9] y)
 """
 
 
-def test_channels_that_nobody_told() -> None:
+def test_channels_that_are_not_known() -> None:
     model = onnx.parser.parse_model(OPEN)
     source = np.random.default_rng(3)
     array = source.standard_normal((8, 5, 3, 3), np.float32)

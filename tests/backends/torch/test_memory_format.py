@@ -17,17 +17,21 @@ from tests.ops import law
 torch = pytest.importorskip("torch")
 
 from relayout.assign.strategies.exact import solve  # noqa: E402
-from relayout.backends.torch.choose import plan  # noqa: E402
-from relayout.backends.torch.choose.bench import Bench, Candidate, Work  # noqa: E402
-from relayout.backends.torch.choose.memory_format import MemoryFormatProblem, stored  # noqa: E402
-from relayout.backends.torch.choose.prices import Prices  # noqa: E402
+from relayout.backends.torch.choose.memory_format import MemoryFormatProblem, with_memory_formats  # noqa: E402
+from relayout.backends.torch.choose.plan import Plan  # noqa: E402
+from relayout.backends.torch.choose.settings import TuningSettings  # noqa: E402
 from relayout.backends.torch.choose.tuning import groups_of, tuned  # noqa: E402
 from relayout.backends.torch.compiling import program_of  # noqa: E402
 from relayout.backends.torch.modules.loading import loaded  # noqa: E402
 from relayout.backends.torch.modules.source import write_source  # noqa: E402
 from relayout.backends.torch.program.program import Program, ProgramStep  # noqa: E402
 from relayout.backends.torch.providers.conv_form import ConvForm  # noqa: E402
-from relayout.backends.torch.providers.orders import LAST, TurnedEager  # noqa: E402
+from relayout.backends.torch.providers.orders import LAST, EagerInOrder  # noqa: E402
+from relayout.backends.torch.providers.prices import Price, Prices  # noqa: E402
+from relayout.backends.torch.providers.provider import Candidate  # noqa: E402
+from relayout.backends.torch.providers.registry import providers_named  # noqa: E402
+from relayout.backends.torch.providers.site import Site  # noqa: E402
+from relayout.backends.torch.providers.work import Work  # noqa: E402
 
 HEAD = '<ir_version: 10, opset_import: ["" : 20]>'
 MICRO = 1e-6
@@ -55,29 +59,21 @@ def conv(result: str, source: str, weight: str, groups: int = 1) -> str:
     return f"{result} = Conv <pads = [1,1,1,1], group = {groups}> ({source}, {weight})"
 
 
-def priced(
-    monkeypatch: pytest.MonkeyPatch, price: Callable[[str, str], float]
-) -> Callable[[onnx.ModelProto], tuple[Program, Any]]:
-    """Compile with prices made up: by group and candidate, in millionths of a second."""
+def priced(price: Callable[[str, str], float]) -> TuningSettings:
+    """Settings with prices made up: by group and candidate, in millionths of a second."""
 
-    def learn(bench: Bench, work: Work, candidates: Sequence[Candidate]) -> None:
-        for candidate in candidates:
-            micros = price(work.key, candidate.name)
-            bench.prices.learn(work.key, candidate.name, MICRO * micros)
+    def timer(work: Work, candidates: Sequence[Candidate], site: Site) -> list[Price]:
+        micros = [price(work.key(site), candidate.name) for candidate in candidates]
+        return [Price(MICRO * each, reason="made up") for each in micros]
 
-    monkeypatch.setattr(Bench, "learn", learn)
-    monkeypatch.setattr(plan, "can_build", lambda: False)
-    monkeypatch.setattr(plan, "device_name", lambda _device: "made up")
-    monkeypatch.setattr(Prices, "save", lambda _prices: None)
-
-    def compiled(model: onnx.ModelProto) -> tuple[Program, Any]:
-        return tuned(program_of(model))
-
-    return compiled
+    return TuningSettings(WITHOUT_NATIVE, timer, Prices("made up"))
 
 
-def by_name(prices: Mapping[str, float], turn: float) -> Callable[[str, str], float]:
-    return lambda key, name: turn if key.startswith("turn") else prices.get(name, 90)
+WITHOUT_NATIVE = providers_named(["library", "inductor"])
+
+
+def by_name(prices: Mapping[str, float], copy: float) -> Callable[[str, str], float]:
+    return lambda key, name: copy if key.startswith("copy") else prices.get(name, 90)
 
 
 def routes(program: Program) -> list[str]:
@@ -103,21 +99,19 @@ FEEDS = {"x": np.random.default_rng(3).standard_normal((1, DEPTH, 6, 6), np.floa
 CHAIN = f"{conv('a', 'x', 'v')} b = Relu(a) {conv('c', 'b', 'w')} y = Tanh(c)"
 
 
-def test_times_that_are_alike_leave_all_channels_last(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_times_that_are_alike_leave_all_channels_last() -> None:
     prices = {"onednn": 10.0, "plain": 10.0, "plain first": 9.8, "onednn first to last": 12.0}
     model = model_of(CHAIN, v=1, w=1)
-    program, _ = priced(monkeypatch, by_name(prices, turn=0.5))(model)
+    program, _ = tuned(program_of(model), priced(by_name(prices, copy=0.5)))
     assert routes(program) == ["last last", "last last"]
     forward = assert_same(model, program, FEEDS).split("def forward")[1]
     assert forward.count(".contiguous(") == forward.count("channels_last = x.contiguous(") == 1
 
 
-def test_convolutions_that_are_faster_channels_first_stay_so(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_convolutions_that_are_faster_channels_first_stay_so() -> None:
     prices = {"onednn": 10.0, "plain": 10.0, "plain first": 5.0}
     model = model_of(CHAIN, v=1, w=1)
-    program, choices = priced(monkeypatch, by_name(prices, turn=1))(model)
+    program, choices = tuned(program_of(model), priced(by_name(prices, copy=1)))
     assert routes(program) == ["first first", "first first"]
     assert [choice.chosen for choice in choices] == ["plain first", "plain first"]
     assert all(choice.seconds["plain first"] == 5 * MICRO for choice in choices)
@@ -126,8 +120,8 @@ def test_convolutions_that_are_faster_channels_first_stay_so(
 
 
 def grouped_first(key: str, name: str) -> float:
-    """Filters per channel are faster channels first, all else is faster channels last."""
-    if key.startswith("turn"):
+    """Depthwise convolutions are faster channels first, all else is faster channels last."""
+    if key.startswith("copy"):
         return 2
     if name.endswith("first to last"):
         return 30
@@ -141,34 +135,32 @@ MIXED = (
 )
 
 
-def test_only_the_convolution_that_gains_is_turned(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_convolution_that_gains_is_copied_for() -> None:
     model = model_of(MIXED, v=1, d=DEPTH, w=1)
-    program, choices = priced(monkeypatch, grouped_first)(model)
+    program, choices = tuned(program_of(model), priced(grouped_first))
     assert routes(program) == ["last last", "first first", "last last"]
-    turns = [choice for choice in choices if choice.group.startswith("turn ")]
-    assert [choice.seconds for choice in turns] == [{"to last": 2 * MICRO, "to first": 2 * MICRO}]
+    copies = [choice for choice in choices if choice.group.startswith("copy ")]
+    assert [choice.seconds for choice in copies] == [{"to last": 2 * MICRO, "to first": 2 * MICRO}]
     forward = assert_same(model, program, FEEDS).split("def forward")[1]
     assert forward.count(".contiguous()") == 1
     assert forward.count(".contiguous(memory_format=torch.channels_last)") == 2
 
 
-def test_a_turn_that_costs_more_than_it_brings_is_not_made(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_copy_that_costs_more_than_it_saves_is_not_made() -> None:
     model = model_of(MIXED, v=1, d=DEPTH, w=1)
 
     def dear(key: str, name: str) -> float:
-        return 8 if key.startswith("turn") else grouped_first(key, name)
+        return 8 if key.startswith("copy") else grouped_first(key, name)
 
-    program, _ = priced(monkeypatch, dear)(model)
+    program, _ = tuned(program_of(model), priced(dear))
     assert routes(program) == ["last last"] * 3
 
 
-def test_one_copy_serves_all_that_want_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_copy_serves_all_that_want_it() -> None:
     body = f"{conv('a', 'x', 'v')} {conv('b', 'x', 'w')} c = Tanh(a) d = Tanh(b) y = Mul(c, d)"
     model = model_of(body, v=1, w=1)
     prices = {"onednn": 10.0, "plain": 10.0}
-    program, _ = priced(monkeypatch, by_name(prices, turn=1))(model)
+    program, _ = tuned(program_of(model), priced(by_name(prices, copy=1)))
     forward = assert_same(model, program, FEEDS).split("def forward")[1]
     assert forward.count(".contiguous(") == 1
 
@@ -176,19 +168,17 @@ def test_one_copy_serves_all_that_want_it(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize(
     "broken", [("plain first",), ("plain", "onednn"), ("plain", "plain first")]
 )
-def test_what_cannot_run_is_not_taken(
-    broken: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_run_is_not_taken(broken: tuple[str, ...]) -> None:
     model = model_of(CHAIN, v=1, w=1)
     prices = dict.fromkeys(("plain", "onednn", "plain first", "onednn first to last"), 10.0)
     prices.update(dict.fromkeys(broken, math.inf))
-    program, choices = priced(monkeypatch, by_name(prices, turn=1))(model)
-    convolutions = [choice for choice in choices if not choice.group.startswith("turn ")]
+    program, choices = tuned(program_of(model), priced(by_name(prices, copy=1)))
+    convolutions = [choice for choice in choices if not choice.group.startswith("copy ")]
     assert not any(choice.chosen in broken for choice in convolutions)
     assert_same(model, program, FEEDS)
 
 
-def test_parts_of_tensors_are_not_taken_for_whole_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_of_tensors_are_not_taken_for_whole_ones() -> None:
     """A slice has the strides of what it was cut from."""
     body = (
         f"{conv('a', 'x', 'v')} s, t = Split <axis = 1, num_outputs = 2> (a) {conv('b', 's', 'h')} "
@@ -197,7 +187,7 @@ def test_parts_of_tensors_are_not_taken_for_whole_ones(monkeypatch: pytest.Monke
     array = np.random.default_rng(5).standard_normal((4, 4, 3, 3), np.float32)
     model.graph.initializer.append(onnx.numpy_helper.from_array(array, "h"))
     prices = {"onednn": 10.0, "plain": 10.0}
-    program, _ = priced(monkeypatch, by_name(prices, turn=1))(model)
+    program, _ = tuned(program_of(model), priced(by_name(prices, copy=1)))
     text = assert_same(model, program, FEEDS)
     assert "= s.contiguous(memory_format=torch.channels_last)" in text
 
@@ -208,35 +198,34 @@ def random_price(seed: int) -> Callable[[str, str], float]:
 
 
 @pytest.mark.parametrize("seed", range(16))
-def test_random_orders_give_the_same_numbers(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_random_orders_give_the_same_numbers(seed: int) -> None:
     model, feeds = random_model(seed)
-    program, _ = priced(monkeypatch, random_price(seed))(model)
+    program, _ = tuned(program_of(model), priced(random_price(seed)))
     assert_same(model, program, feeds)
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_the_choice_is_the_least_of_all(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    priced(monkeypatch, random_price(seed))
+def test_the_choice_is_the_least_of_all(seed: int) -> None:
     program = program_of(random_model(seed)[0])
-    made = plan.Plan.of(program, groups_of(program.model))
-    formulation = MemoryFormatProblem(made)
+    made = Plan.of(program, groups_of(program.model), priced(random_price(seed)))
+    formats = MemoryFormatProblem(made)
     for step in made.library_steps():
-        formulation.add(step)
-    problem = formulation.problem()
+        formats.add(step)
+    problem = formats.problem()
     answer = solve(problem)
     assert answer.optimal
     assert cost_of(problem, answer.choice) == answer.cost == brute_force(problem)
 
 
-def test_what_meets_in_a_sum_is_turned_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_meets_in_a_sum_is_copied_before_it() -> None:
     """An operator that passes orders on gets all operands in one."""
     joint = "b = Relu(a) t = Tanh(b) u = CumSum(x, axis) c = Mul(t, u)"
     model = model_of(f"{conv('a', 'x', 'v')} {joint} {conv('y', 'c', 'w')}", v=1, w=1)
     model.graph.initializer.append(onnx.numpy_helper.from_array(np.array(1), "axis"))
     prices = {"onednn": 10.0, "plain": 10.0, "onednn first to last": 10.0}
-    program, _ = priced(monkeypatch, by_name(prices, turn=1))(model)
-    turned = [s.realisation for s in program.steps if isinstance(s.realisation, TurnedEager)]
-    assert [each.reads for each in turned] == [LAST]
+    program, _ = tuned(program_of(model), priced(by_name(prices, copy=1)))
+    copied = [s.realisation for s in program.steps if isinstance(s.realisation, EagerInOrder)]
+    assert [each.reads for each in copied] == [LAST]
     text = assert_same(model, program, FEEDS)
     assert "channels_last = u.contiguous(memory_format=torch.channels_last)" in text
 
@@ -244,6 +233,6 @@ def test_what_meets_in_a_sum_is_turned_before_it(monkeypatch: pytest.MonkeyPatch
 def test_steps_without_convolutions_are_left_alone() -> None:
     text = f"{HEAD} g (float[2,3,4,5] x) => (float[2,3,4,5] y) {{ a = Exp(x) y = Tanh(a) }}"
     program = program_of(onnx.parser.parse_model(text))
-    made = plan.Plan.of(program, groups_of(program.model))
+    made = Plan.of(program, groups_of(program.model))
     steps: Sequence[ProgramStep] = made.library_steps()
-    assert stored(steps, made) == steps
+    assert with_memory_formats(steps, made) == steps

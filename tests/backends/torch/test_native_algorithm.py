@@ -8,15 +8,18 @@ import pytest
 
 pytest.importorskip("torch")
 
-from relayout.backends.torch.choose import native_algorithm
-from relayout.backends.torch.choose.native_algorithm import fastest_kind, price_key
-from relayout.backends.torch.choose.plan import can_build
-from relayout.backends.torch.choose.prices import Prices
 from relayout.backends.torch.providers.library_group import Activation
+from relayout.backends.torch.providers.native_algorithm import (
+    Timer,
+    build_mark,
+    fastest_kind,
+    price_key,
+)
 from relayout.backends.torch.providers.native_interface import KernelKind
-from relayout.backends.torch.providers.native_region import native_mark
 from relayout.backends.torch.providers.native_steps import kinds_of
+from relayout.backends.torch.providers.prices import Price, Prices
 from relayout.backends.torch.providers.window import Sliding, pointwise
+from tests.backends.torch.building import can_build
 
 LARGE = pointwise((1, 96, 8, 8), 96)
 PADDED = Sliding((1, 8, 5, 7), (1, 16, 5, 7), (3, 3), (1, 1), (1, 1, 1, 1), (1, 1), 1)
@@ -31,16 +34,20 @@ STRIDED = replace(LARGE, source=(1, 96, 15, 16), strides=(2, 2))
 def test_all_ways_are_timed_once(window: Sliding, others: set[str]) -> None:
     prices = Prices("here")
     first = fastest(window, prices)
-    (known,) = prices.seconds.values()
+    (known,) = prices.known.values()
     assert set(known) == {"convolution"} | others
-    assert all(seconds > 0 for seconds in known.values())
+    assert all(price.seconds > 0 for price in known.values())
     before = dict(known)
     assert fastest(window, prices) == first
     assert known == before
 
 
-def fastest(window: Sliding, prices: Prices) -> KernelKind:
-    return fastest_kind(prices, window, kinds_of(window, Activation()))
+def fastest(window: Sliding, prices: Prices, timer: Timer | None = None) -> KernelKind:
+    return fastest_kind(prices, window, kinds_of(window, Activation()), timer)
+
+
+def known_prices(key: str, **seconds: float) -> Prices:
+    return Prices("here", {key: {name: Price(each) for name, each in seconds.items()}})
 
 
 @pytest.mark.parametrize(
@@ -51,9 +58,9 @@ def test_the_plain_way_stays_unless_another_is_clearly_faster(
     seconds: float, preferred: KernelKind
 ) -> None:
     key = price_key(LARGE)
-    prices = Prices("here", {key: {"convolution": 1.0, "strassen": seconds}})
+    prices = known_prices(key, convolution=1.0, strassen=seconds)
     assert fastest(LARGE, prices) == preferred
-    assert list(prices.seconds) == [key]
+    assert list(prices.known) == [key]
 
 
 @pytest.mark.parametrize(
@@ -69,30 +76,27 @@ def test_the_fastest_of_three_ways_is_taken(
     large: float, small: float, preferred: KernelKind
 ) -> None:
     key = price_key(PADDED)
-    known = {"convolution": 1.0, "winograd": large, "small_winograd": small}
-    prices = Prices("here", {key: known})
+    prices = known_prices(key, convolution=1.0, winograd=large, small_winograd=small)
     assert fastest(PADDED, prices) == preferred
-    assert list(prices.seconds) == [key]
+    assert list(prices.known) == [key]
 
 
 def test_a_way_that_was_never_timed_has_all_timed_again() -> None:
     if not can_build():
         pytest.skip("there is no compiler")
     key = price_key(PADDED)
-    prices = Prices("here", {key: {"convolution": 1e9, "winograd": 1e9}})
+    prices = known_prices(key, convolution=1e9, winograd=1e9)
     fastest(PADDED, prices)
-    assert set(prices.seconds[key]) == {"convolution", "winograd", "small_winograd"}
-    assert max(prices.seconds[key].values()) < 1e9
+    assert set(prices.seconds(key)) == {"convolution", "winograd", "small_winograd"}
+    assert max(prices.seconds(key).values()) < 1e9
 
 
-def test_times_of_other_versions_of_the_kernels_count_for_nothing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    before = price_key(LARGE).replace(native_mark(), "another")
-    prices = Prices("here", {before: {"convolution": 0.5, "strassen": 1.0}})
-    monkeypatch.setattr(native_algorithm, "_times", lambda *_: [1.0, 0.5])
-    assert fastest(LARGE, prices) == KernelKind.STRASSEN
-    assert set(prices.seconds) == {before, price_key(LARGE)}
+def test_times_of_other_versions_of_the_kernels_count_for_nothing() -> None:
+    before = price_key(LARGE).replace(build_mark(), "another")
+    prices = known_prices(before, convolution=0.5, strassen=1.0)
+    timer: Timer = lambda _window, _kinds: [Price(1.0), Price(0.5)]  # noqa: E731
+    assert fastest(LARGE, prices, timer) == KernelKind.STRASSEN
+    assert set(prices.known) == {before, price_key(LARGE)}
 
 
 def test_gelu_leaves_the_plain_way() -> None:
@@ -107,4 +111,4 @@ def test_gelu_leaves_the_plain_way() -> None:
 def test_small_products_have_one_way() -> None:
     prices = Prices("here")
     assert fastest(pointwise((1, 16, 8, 8), 96), prices) == KernelKind.CONVOLUTION
-    assert not prices.seconds
+    assert not prices.known

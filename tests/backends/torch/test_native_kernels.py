@@ -10,7 +10,6 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from relayout.backends.torch.choose.plan import can_build  # noqa: E402
 from relayout.backends.torch.providers.library_group import Activation  # noqa: E402
 from relayout.backends.torch.providers.native_interface import KernelKind  # noqa: E402
 from relayout.backends.torch.providers.native_region import native_source  # noqa: E402
@@ -24,6 +23,7 @@ from relayout.backends.torch.providers.native_steps import (  # noqa: E402
     placed,
 )
 from relayout.backends.torch.runtime.native import NativeProgram  # noqa: E402
+from tests.backends.torch.building import can_build  # noqa: E402
 
 pytestmark = pytest.mark.skipif(not can_build(), reason="there is no compiler")
 functional = torch.nn.functional

@@ -43,7 +43,7 @@ def forward(model: onnx.ModelProto) -> list[str]:
     return text.partition("def forward")[2].partition("\n\n\n")[0].splitlines()[1:]
 
 
-def test_a_statement_a_node_and_tensors_are_freed_behind_their_last_reader() -> None:
+def test_a_statement_a_node_and_tensors_are_freed_after_their_last_reader() -> None:
     model = parsed("{ a = Relu(x) b = Sigmoid(a) c = Tanh(a) y = Add(b, c) }")
     assert forward(model) == [
         "    a = torch.relu(x)",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import onnx
 import pytest
@@ -28,16 +29,55 @@ def test_bench_tells_the_time_of_each_way(model: str, capsys: pytest.CaptureFixt
     assert all(0 < each["low"] <= each["median"] <= each["high"] for each in times)
 
 
+def calibrated(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    assert main(["calibrate", *arguments, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def quiet_times(record: Any) -> dict[tuple[str, str], float]:
+    """What is kept, by operator and kernel."""
+    return {
+        (kernel["operator"], option["kernel"]): option["seconds"]
+        for kernel in record["kernels"]
+        for option in kernel["options"]
+        if not option["is_noisy"]
+    }
+
+
 def test_calibrate_shows_what_is_chosen_and_keeps_it(
     model: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    answers = []
-    for _ in range(2):
-        assert main(["calibrate", model, "--json"]) == 0
-        answers.append(json.loads(capsys.readouterr().out)["choices"])
-    assert answers[0] == answers[1]
-    for choice in answers[0]:
-        seconds = choice["seconds"]
-        assert not seconds or choice["chosen"] in seconds
-    (convolution, *_) = answers[0]
-    assert {"plain", "plain first"} <= convolution["seconds"].keys()
+    first, second = (calibrated(capsys, model) for _ in range(2))
+    convolution = first["kernels"][0]
+    assert convolution["operator"] == "Conv"
+    assert convolution["bias"]
+    assert convolution["activation"] == "Relu"
+    assert convolution["chosen"] in convolution["options"]
+    names = {option["kernel"] for option in convolution["options"]}
+    assert {"torch convolution, NHWC", "torch convolution, NCHW"} <= names
+    quiet = {kernel["operator"] for kernel in first["kernels"] if not is_noisy(kernel)}
+    kept, again = quiet_times(first), quiet_times(second)
+    assert all(again[key] == seconds for key, seconds in kept.items() if key[0] in quiet)
+
+
+def is_noisy(kernel: Any) -> bool:
+    return any(option["is_noisy"] for option in kernel["options"])
+
+
+def test_calibrate_again_measures_what_is_known(
+    model: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = calibrated(capsys, model), calibrated(capsys, model, "--again")
+    before, after = first["kernels"][0], second["kernels"][0]
+    seconds = [[option["seconds"] for option in each["options"]] for each in (before, after)]
+    assert seconds[0] != seconds[1]
+
+
+def test_the_table_is_readable_without_the_source(
+    model: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["calibrate", model]) == 0
+    text = capsys.readouterr().out
+    assert "Relu" in text
+    assert "oneDNN" in text
+    assert not any(code in text for code in ("bias1", "sum0", "inf", "gelu0"))

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from relayout.backends.torch.choose.plan import Choice
+from relayout.backends.torch.choose.choices import Choice, PricedCandidate
+from relayout.backends.torch.choose.device_name import device_name
+from relayout.backends.torch.choose.notices import KernelWarning
+from relayout.backends.torch.choose.settings import TuningSettings
 from relayout.backends.torch.choose.tuning import tuned
 from relayout.backends.torch.compiling import program_of
+from relayout.backends.torch.providers.prices import Prices
 from relayout.graph.io.sources import ModelSource
+from relayout.report.kernels import CalibrationRecord, KernelOption, KernelRecord
 
 COMMON = (
     (3, 64, 224, 7, 2, 1),
@@ -24,7 +30,7 @@ COMMON = (
     (1024, 256, 14, 1, 1, 1),
     (512, 512, 7, 3, 1, 1),
 )
-"""Channels before and behind, side, kernel, stride and groups."""
+"""Channels read and written, side of the image, kernel, stride and groups."""
 
 
 def calibrate(
@@ -32,14 +38,52 @@ def calibrate(
     device: str = "cpu",
     dtype: str | None = None,
     dims: Mapping[str, int] | None = None,
-) -> list[Choice]:
-    """What is chosen for each group, each told once."""
+    *,
+    again: bool = False,
+) -> CalibrationRecord:
+    """What is chosen for each group, each once; `again` measures what is known anew."""
     sources = list(models) or [common_convolution(shape) for shape in COMMON]
+    settings = TuningSettings(prices=Prices.of(device_name(device), again=again))
     found: dict[str, Choice] = {}
-    for source in sources:
-        _, choices = tuned(program_of(source, device=device, dtype=dtype, dims=dims))
-        found.update((choice.group, choice) for choice in choices)
-    return list(found.values())
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", KernelWarning)
+        for source in sources:
+            program = program_of(source, device=device, dtype=dtype, dims=dims)
+            _, choices = tuned(program, settings)
+            found.update((choice.group, choice) for choice in choices)
+    return CalibrationRecord(
+        device_name(device),
+        tuple(kernel_record(choice) for choice in found.values()),
+        tuple(dict.fromkeys(str(warning.message) for warning in caught)),
+    )
+
+
+def kernel_record(choice: Choice) -> KernelRecord:
+    """A choice as it is reported."""
+    about = choice.about
+    return KernelRecord(
+        about.operator,
+        about.source,
+        about.result,
+        about.kernel,
+        about.strides,
+        about.groups,
+        about.bias,
+        about.residual,
+        about.activation,
+        about.dtype,
+        _option(choice.option),
+        tuple(map(_option, choice.options)),
+    )
+
+
+def _option(option: PricedCandidate) -> KernelOption:
+    price = option.price
+    if price is None or not price.can_run:
+        reason = "" if price is None else price.reason
+        return KernelOption(option.provider, option.words, None, reason)
+    is_noisy = price.is_noisy
+    return KernelOption(option.provider, option.words, price.seconds, is_noisy=is_noisy)
 
 
 def common_convolution(shape: tuple[int, int, int, int, int, int]) -> onnx.ModelProto:

@@ -10,18 +10,20 @@ from typing import Any
 import onnx_ir as ir
 import torch
 
-from relayout.backends.torch.choose.bench import timed
-from relayout.backends.torch.choose.plan import Choice, device_name
-from relayout.backends.torch.choose.prices import Prices
+from relayout.backends.torch.choose.bench import time_runs
+from relayout.backends.torch.choose.choices import Choice, PricedCandidate
+from relayout.backends.torch.choose.plan import Plan
 from relayout.backends.torch.modules.loading import loaded
 from relayout.backends.torch.modules.source import is_replayed, write_source
 from relayout.backends.torch.program.program import Program
+from relayout.backends.torch.providers.prices import Prices
 from relayout.backends.torch.providers.window import known_shape
+from relayout.backends.torch.providers.work import WorkDescription
 
 STEPS, JOINED = "steps", "joined"
 
 
-def joined_where_faster(program: Program, choices: list[Choice]) -> Program:
+def joined_where_faster(program: Program, plan: Plan) -> Program:
     """The program as it is, or compiled as one function, which joins kernels of several steps.
 
     Both are timed as CUDA graphs, so launching kernels costs neither of them anything.
@@ -32,16 +34,30 @@ def joined_where_faster(program: Program, choices: list[Choice]) -> Program:
     text = write_source(program).text
     mark = hashlib.sha256(text.encode()).hexdigest()[:16]
     key = f"program of {len(program.steps)} steps {mark}"
-    prices = Prices.of(device_name(program.device))
-    if prices.best(key, tuple(programs)) is None:
+    prices = plan.prices
+    if prices.lacks(key, programs):
         runs = [_run_of(each) for each in programs.values()]
-        for name, seconds in zip(programs, timed(runs, program.device), strict=True):
-            prices.learn(key, name, seconds)
-        prices.save()
-    known = prices.seconds[key]
+        for name, price in zip(programs, time_runs(runs, program.device), strict=True):
+            prices.learn(key, name, price)
+    known = prices.seconds(key)
     chosen = min(programs, key=known.__getitem__)
-    choices.append(Choice(key, chosen, known))
+    plan.add_choice(Choice(key, _description(program), chosen, _options(key, prices)))
     return programs[chosen]
+
+
+def _description(program: Program) -> WorkDescription:
+    graph = program.model.graph
+    first, last = (known_shape(values[0]) or () for values in (graph.inputs, graph.outputs))
+    name = f"whole program of {len(program.steps)} steps"
+    return WorkDescription(name, first, last, dtype=program.precision.name(ir.DataType.FLOAT))
+
+
+def _options(key: str, prices: Prices) -> tuple[PricedCandidate, ...]:
+    known = prices.known[key]
+    return (
+        PricedCandidate("torch", STEPS, "step by step", known[STEPS]),
+        PricedCandidate("inductor", JOINED, "all steps compiled together", known[JOINED]),
+    )
 
 
 def _run_of(program: Program) -> Callable[[], Any]:

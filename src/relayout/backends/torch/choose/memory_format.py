@@ -9,12 +9,12 @@ import onnx_ir as ir
 
 from relayout.assign.problem import LayoutProblem, Operator, Value, Variant, copies
 from relayout.assign.strategies.exact import solve
-from relayout.backends.torch.choose.parts import borders_of
 from relayout.backends.torch.choose.plan import Forms, Plan
-from relayout.backends.torch.choose.prices import ALIKE
 from relayout.backends.torch.program.program import EAGER, ProgramStep
 from relayout.backends.torch.providers.native_region import NativeRegion
-from relayout.backends.torch.providers.orders import FIRST, LAST, Order, Stored, TurnedEager
+from relayout.backends.torch.providers.orders import FIRST, LAST, EagerInOrder, Order, Stored
+from relayout.backends.torch.providers.prices import ALIKE, CANNOT_RUN
+from relayout.backends.torch.providers.work import borders_of
 from relayout.graph.read import constant_of, perm_of, rank_of, view_of
 from relayout.ops.facts import Storage
 from relayout.ops.fusing import fuses_as
@@ -23,25 +23,26 @@ from relayout.ops.registry import facts_of
 
 ORDERS: tuple[Order, ...] = (FIRST, LAST)
 
-HOPELESS = 1e5
-"""Seconds that count for what takes forever."""
+COST_OF_CANNOT_RUN = 10**14
+"""Nanoseconds that stand for a candidate that cannot run: more than any model takes."""
 
 TO_LAST, TO_FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
 """Transposes that are views of what is stored channels last, or first."""
 
 
-def stored(steps: Sequence[ProgramStep], plan: Plan) -> list[ProgramStep]:
+def with_memory_formats(steps: Sequence[ProgramStep], plan: Plan) -> list[ProgramStep]:
     """The steps with the forms of convolutions for which everything takes least time."""
     if not any(step.nodes[-1] in plan.forms for step in steps):
         return list(steps)
-    formulation = MemoryFormatProblem(plan)
+    formats = MemoryFormatProblem(plan)
     for step in steps:
-        formulation.add(step)
-    problem = formulation.problem()
+        formats.add(step)
+    problem = formats.problem()
     choice = solve(problem).choice
-    images = list(formulation.values)
-    chosen = formulation.applied(steps, choice)
-    plan.tell(chosen, [(images[v], ORDERS[order]) for v, _, order in copies(problem, choice)])
+    images = list(formats.values)
+    chosen = formats.applied(steps, choice)
+    copied = [(images[v], ORDERS[order]) for v, _, order in copies(problem, choice)]
+    plan.note_formats(chosen, copied)
     return chosen
 
 
@@ -107,17 +108,17 @@ class MemoryFormatProblem:
         if not _is_eager(step) or not self._passes(step):
             return step
         wanted = [ORDERS[order] for order in variant.reads]
-        turned = [v for v, order in zip(operands, wanted, strict=True) if orders[v] != order]
-        turned = [value for value in turned if any(self.plan.turn_seconds(value))]
-        if not turned:
+        copied = [v for v, order in zip(operands, wanted, strict=True) if orders[v] != order]
+        copied = [value for value in copied if any(self.plan.copy_seconds(value))]
+        if not copied:
             return ProgramStep(step.nodes)
-        return ProgramStep(step.nodes, TurnedEager(tuple(turned), wanted[0], sure))
+        return ProgramStep(step.nodes, EagerInOrder(tuple(copied), wanted[0], sure))
 
     def _number(self, value: ir.Value) -> int:
         return self.values.setdefault(value, len(self.values))
 
     def _value(self, value: ir.Value) -> Value:
-        last, first = map(_nanoseconds, self.plan.turn_seconds(value))
+        last, first = map(_nanoseconds, self.plan.copy_seconds(value))
         return Value(value.name or "", ORDERS, ((0, last), (first, 0)))
 
     # -- variants --------------------------------------------------------------------------------
@@ -140,33 +141,38 @@ class MemoryFormatProblem:
         if not operands or not self._passes(step):
             return [_uniform(FIRST, counts)]
         is_pool = facts_of(node).storage is Storage.POOLED and not more
-        prices = self.plan.pool_seconds(node) if is_pool else (0.0, 0.0)
+        prices = self.plan.node_seconds(node) if is_pool else (0.0, 0.0)
         last, first = map(_nanoseconds, prices)
-        return [_uniform(LAST, counts, last), _uniform(FIRST, counts, _calm(first, last))]
+        return [
+            _uniform(LAST, counts, last),
+            _uniform(FIRST, counts, _with_hysteresis(first, last)),
+        ]
 
     def _passes(self, step: ProgramStep) -> bool:
         return all(_passes(node, self.plan) for node in step.nodes)
 
     def _form_variants(self, forms: Forms, operands: Sequence[ir.Value]) -> list[Variant]:
-        known = self.plan.bench.prices.seconds.get(forms.key, {})
+        known = self.plan.prices.seconds(forms.work.key(self.plan.site))
         prices = [_nanoseconds(known.get(form.name, 0.0)) for form in forms.options]
         found = []
         for key, (form, price) in enumerate(zip(forms.options, prices, strict=True)):
             orders = [form.reads if v is form.group.source else form.writes for v in operands]
             reads = tuple(map(ORDERS.index, orders))
-            calm = _calm(price, prices[0]) if key else price
-            found.append(Variant(reads, (ORDERS.index(form.writes),), calm, key))
+            steady = _with_hysteresis(price, prices[0]) if key else price
+            found.append(Variant(reads, (ORDERS.index(form.writes),), steady, key))
         return found
 
 
-def _calm(price: int, last: int) -> int:
-    """What takes about as long as channels last counts as that much slower than it."""
+def _with_hysteresis(price: int, last: int) -> int:
+    """What takes about as long as channels last counts as that much slower than it.
+
+    So a new measurement rarely changes the choice.
+    """
     return price if last > ALIKE * price else max(price, round(ALIKE * last))
 
 
 def _nanoseconds(seconds: float) -> int:
-    """What cannot be run takes very long."""
-    return round(1e9 * min(seconds, HOPELESS))
+    return round(1e9 * seconds) if seconds < CANNOT_RUN else COST_OF_CANNOT_RUN
 
 
 def _uniform(order: Order, counts: tuple[int, int], price: int = 0) -> Variant:
@@ -184,10 +190,10 @@ def _region_variant(
     region: NativeRegion, operands: Sequence[ir.Value], results: Sequence[ir.Value]
 ) -> Variant:
     """A program of C++ kernels has images channels last, but for those it takes as they come."""
-    told = dict(zip(region.operands, region.native.orders, strict=True))
+    orders = dict(zip(region.operands, region.native.orders, strict=True))
     made = zip(region.results, region.native.results, strict=True)
     images = {value: is_image for value, (_, _, is_image) in made}
-    reads = (ORDERS.index(FIRST if told[value] == FIRST else LAST) for value in operands)
+    reads = (ORDERS.index(FIRST if orders[value] == FIRST else LAST) for value in operands)
     writes = (ORDERS.index(LAST if images[value] else FIRST) for value in results)
     return Variant(tuple(reads), tuple(writes))
 
@@ -197,7 +203,7 @@ def _forms(step: ProgramStep, plan: Plan) -> Forms | None:
 
 
 def _is_eager(step: ProgramStep) -> bool:
-    return step.realisation is EAGER or isinstance(step.realisation, TurnedEager)
+    return step.realisation is EAGER or isinstance(step.realisation, EagerInOrder)
 
 
 def _passes(node: ir.Node, plan: Plan) -> bool:
@@ -205,7 +211,7 @@ def _passes(node: ir.Node, plan: Plan) -> bool:
     storage = facts_of(node).storage
     if storage is Storage.JOINED:
         return node.attributes.get_int("axis", 0) in {1, -3}
-    return storage is not None or fuses_as(view_of(node, plan.bench.opsets)).kind <= Kind.BROADCAST
+    return storage is not None or fuses_as(view_of(node, plan.site.opsets)).kind <= Kind.BROADCAST
 
 
 def _is_image(value: ir.Value) -> bool:

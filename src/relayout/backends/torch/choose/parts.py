@@ -5,17 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
-from typing import TypeAlias
 
 import onnx_ir as ir
 
 from relayout.backends.torch.program.program import EAGER, ProgramStep
 from relayout.backends.torch.providers.library_group import LibraryGroup, read_library_group
-from relayout.graph.read import constant_of
 from relayout.graph.region import captured_by
-
-Borders: TypeAlias = tuple[tuple[ir.Value, ...], tuple[ir.Value, ...]]
-"""Operands and results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +31,7 @@ def parts_of(graph: ir.Graph, groups: Iterable[Sequence[ir.Node]]) -> list[Group
 
 
 def split(nodes: Sequence[ir.Node]) -> list[GroupPart]:
-    """What libraries take of a group, what it needs for that before, and all the rest behind."""
+    """What libraries take of a group, what it needs for that before it, and the rest after it."""
     fused = read_library_group(nodes)
     if fused is None:
         return [GroupPart(tuple(nodes))]
@@ -75,22 +70,8 @@ def runs_of(
     return runs
 
 
-def borders_of(nodes: Sequence[ir.Node]) -> Borders:
-    """What some nodes read from outside, and what is read of them there."""
-    inside = set(nodes)
-    read = dict.fromkeys(value for node in nodes for value in node.inputs if value is not None)
-    operands = [v for v in read if v.producer() not in inside and constant_of(v) is None]
-    results = [
-        value
-        for node in nodes
-        for value in node.outputs
-        if value.is_graph_output() or any(use.node not in inside for use in value.uses())
-    ]
-    return tuple(operands), tuple(results)
-
-
 def _in_order(parts: Sequence[GroupPart], graph: ir.Graph) -> list[GroupPart]:
-    """Parts behind all that they read, and otherwise where their last nodes stand."""
+    """Parts after all that they read, and else where their last nodes stand."""
     place = {node: number for number, node in enumerate(graph)}
     home = {node: number for number, part in enumerate(parts) for node in part.nodes}
     readers: list[dict[int, None]] = [{} for _ in parts]

@@ -2,106 +2,96 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cache, partial
 
 import onnx_ir as ir
-import torch
 
-from relayout.backends.torch.choose.bench import PAUSE, Bench, Candidate, Work
-from relayout.backends.torch.choose.candidates import forms_of, key_of, products_of
-from relayout.backends.torch.choose.native_algorithm import fastest_kind
-from relayout.backends.torch.choose.parts import GroupPart, borders_of, parts_of, runs_of
-from relayout.backends.torch.choose.prices import Prices
-from relayout.backends.torch.modules.loading import check_device
-from relayout.backends.torch.program.program import Program, ProgramStep
+from relayout.backends.torch.choose.bench import Bench
+from relayout.backends.torch.choose.choices import Choice, Offer, PricedCandidate
+from relayout.backends.torch.choose.copies import OrderCopyWork
+from relayout.backends.torch.choose.notices import Notices
+from relayout.backends.torch.choose.parts import GroupPart, parts_of, runs_of
+from relayout.backends.torch.choose.settings import TuningSettings
+from relayout.backends.torch.program.program import EAGER, Program, ProgramStep
 from relayout.backends.torch.providers.conv_form import ConvForm
-from relayout.backends.torch.providers.inductor import (
-    EagerRun,
-    KernelRun,
-    can_be_kernel,
-    is_pool,
-)
+from relayout.backends.torch.providers.eager import EagerRun
 from relayout.backends.torch.providers.library_group import LibraryGroup
-from relayout.backends.torch.providers.native_region import (
-    NativeSpan,
-    native_failure,
-    native_mark,
-    native_regions,
-)
-from relayout.backends.torch.providers.orders import FIRST, LAST, Order, Turn
+from relayout.backends.torch.providers.orders import FIRST, Order
+from relayout.backends.torch.providers.prices import Prices
+from relayout.backends.torch.providers.provider import Candidate, Provider
+from relayout.backends.torch.providers.site import Site
+from relayout.backends.torch.providers.work import GroupWork, RegionWork, RunWork, Work
 from relayout.fusion.groups import Abilities
 
 KERNELS = Abilities(prologues=False, siblings=False, repeats=False)
 """A kernel of torch's libraries reads tensors as they are stored and makes one product; no two
 steps do the same node."""
 
-SLOW = 1e-3
-"""Seconds from which on it is worth while on a CPU to have Inductor compile a kernel."""
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """How one group is realised, and what was measured of it."""
-
-    group: str
-    chosen: str
-    seconds: dict[str, float]
-
-
-def device_name(device: str) -> str:
-    """The device as measurements are kept by: what it is, and which torch."""
-    check_device(device)
-    if device.startswith("cuda"):
-        return f"{torch.cuda.get_device_name()}-torch{torch.__version__}"
-    capability = torch.backends.cpu.get_cpu_capability()
-    return f"cpu-{capability}-{torch.get_num_threads()}threads-torch{torch.__version__}"
-
-
-@cache
-def can_build() -> bool:
-    """Whether C++ kernels can be built here."""
-    return native_failure() is None
-
 
 @dataclass(frozen=True, slots=True)
 class Forms:
     """The fastest ways to run a convolution, one for each way to store what it reads and writes."""
 
-    key: str
+    work: GroupWork
+    offers: tuple[Offer, ...]
+    """All that there are."""
     options: tuple[ConvForm, ...]
     """The first is channels last throughout."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The parts of a program, where they are timed, and what was chosen so far."""
+    """The parts of a program, who may make kernels for them, and what was chosen so far."""
 
     parts: list[GroupPart]
     bench: Bench
+    providers: tuple[Provider, ...]
+    notices: Notices = field(default_factory=Notices)
     forms: dict[ir.Node, Forms] = field(default_factory=dict)
     """By the last node of a group."""
-    _told: dict[ir.Node, Choice] = field(default_factory=dict)
-    _turns: dict[str, Choice] = field(default_factory=dict)
+    _convolutions: dict[ir.Node, Choice] = field(default_factory=dict)
+    _copies: dict[str, Choice] = field(default_factory=dict)
     _choices: list[Choice] = field(default_factory=list)
 
     @classmethod
-    def of(cls, program: Program, groups: Iterable[Sequence[ir.Node]]) -> Plan:
-        prices = Prices.of(device_name(program.device))
+    def of(
+        cls,
+        program: Program,
+        groups: Iterable[Sequence[ir.Node]],
+        settings: TuningSettings | None = None,
+    ) -> Plan:
+        given = settings or TuningSettings()
         graph = program.model.graph
-        where = (program.device, program.precision)
-        bench = Bench(*where, graph.opset_imports, prices, program.dims)
-        return cls(parts_of(graph, groups), bench)
+        site = Site(program.device, program.precision, graph.opset_imports, program.dims)
+        bench = Bench(site, given.prices_of(program.device), given.timer)
+        notices = Notices()
+        providers = given.providers_here()
+        working = tuple(each for each in providers if not notices.of_fault(each, site))
+        return cls(parts_of(graph, groups), bench, working, notices)
+
+    @property
+    def site(self) -> Site:
+        return self.bench.site
+
+    @property
+    def prices(self) -> Prices:
+        return self.bench.prices
+
+    @property
+    def choices(self) -> list[Choice]:
+        return [*self._convolutions.values(), *self._copies.values(), *self._choices]
+
+    def add_choice(self, choice: Choice) -> None:
+        self._choices.append(choice)
+
+    # -- steps -----------------------------------------------------------------------------------
 
     def library_steps(self) -> list[ProgramStep]:
-        """Steps with the library's fused kernels; forms it lacks as they are, other nodes alone."""
+        """Groups around a convolution or a product as kernels; all other nodes alone."""
         steps: list[ProgramStep] = []
         for part in self.parts:
-            chosen = None if part.fused is None else self._library_kernel(part.fused)
+            chosen = None if part.fused is None else self._group_kernel(part.fused)
             if chosen is not None:
                 steps.append(ProgramStep(part.nodes, chosen))
             elif part.fused is not None:
@@ -111,107 +101,134 @@ class Plan:
         return steps
 
     def with_regions(self, steps: Sequence[ProgramStep]) -> list[ProgramStep]:
-        """Programs of C++ kernels in the place of steps where that is faster."""
-        fused = {part.nodes[-1]: part.fused for part in self.parts if part.fused is not None}
-        prices = self.bench.prices
-        if self.bench.device != "cpu" or self.bench.precision.reduced != ir.DataType.FLOAT:
-            return list(steps)
-        if not can_build():
-            return list(steps)
-        whole: list[ProgramStep] = []
-        for region in native_regions(steps, fused, partial(fastest_kind, prices)):
-            if isinstance(region, ProgramStep):
-                whole.append(region)
-                continue
-            native, library = region.candidates
-            work = Work(_region_key(region), region.nodes, region.operands, region.results)
-            chosen = self._fastest(work, [native, library], pause=PAUSE)
-            whole += region.steps if chosen is library else [ProgramStep(region.nodes, chosen)]
-        return whole
+        """Runs of steps as one kernel, where a provider has such and it is faster."""
+        groups = {part.nodes[-1]: part.fused for part in self.parts if part.fused is not None}
+        current = list(steps)
+        for provider in self.providers:
+            found = provider.regions(current, groups, self.site, self.prices)
+            current = [step for each in found for step in self._region_steps(each)]
+        return current
 
     def with_kernels(self, steps: Sequence[ProgramStep]) -> list[ProgramStep]:
-        """What is left of groups, and pools on CUDA, as kernels of Inductor if that is faster."""
+        """What is left of groups as one kernel, where a provider has one and it is faster."""
         whole: list[ProgramStep] = []
-        is_cuda = self.bench.device.startswith("cuda")
         for run in runs_of(steps, self.parts):
             nodes = tuple(node for step in run for node in step.nodes)
-            is_wanted = can_be_kernel(nodes) if len(run) > 1 else is_cuda and is_pool(run[0])
-            chosen = self._run_kernel(nodes) if is_wanted else None
+            is_open = len(run) > 1 or (len(nodes) == 1 and run[0].realisation is EAGER)
+            chosen = self._run_kernel(RunWork.of(nodes)) if is_open else None
             whole += run if chosen is None else [ProgramStep(nodes, chosen)]
         return whole
 
-    def tell(self, steps: Sequence[ProgramStep], turned: Iterable[tuple[ir.Value, Order]]) -> None:
+    # -- memory formats --------------------------------------------------------------------------
+
+    def note_formats(
+        self, steps: Sequence[ProgramStep], copied: Iterable[tuple[ir.Value, Order]]
+    ) -> None:
         """Note which forms convolutions have, and which tensors are copied into which order."""
-        self._turns.clear()
-        for value, order in turned:
-            key = self._turn_key(value)
-            if key is not None:
-                self._turns[key] = Choice(key, f"to {order}", self.bench.prices.seconds[key])
+        self._copies.clear()
+        for value, order in copied:
+            work = OrderCopyWork.of(value, self.site)
+            if work is not None:
+                key, about = work.key(self.site), work.description(self.site)
+                options = work.options(self.site, self.prices)
+                self._copies[key] = Choice(key, about, f"to {order}", options)
         for step in steps:
             forms = self.forms.get(step.nodes[-1])
             if forms is not None and isinstance(step.realisation, ConvForm):
-                known = self.bench.prices.seconds.get(forms.key, {})
-                self._told[step.nodes[-1]] = Choice(forms.key, step.realisation.name, known)
+                choice = self._choice(forms.work, forms.offers, step.realisation)
+                self._convolutions[step.nodes[-1]] = choice
 
-    @property
-    def choices(self) -> list[Choice]:
-        return [*self._told.values(), *self._turns.values(), *self._choices]
-
-    def turn_seconds(self, value: ir.Value) -> tuple[float, float]:
+    def copy_seconds(self, value: ir.Value) -> tuple[float, float]:
         """What it takes to store a tensor of four axes channels last, and channels first."""
-        key = self._turn_key(value)
-        if key is None:
+        work = OrderCopyWork.of(value, self.site)
+        if work is None:
             return 0.0, 0.0
-        turns = (Turn(value, FIRST, LAST), Turn(value, LAST, FIRST))
-        last, first = self.bench.seconds(Work(key, (), (value,), (value,)), turns)
+        last, first = self.bench.seconds(work, work.candidates)
         return last, first
 
-    def _turn_key(self, value: ir.Value) -> str | None:
-        """None where both orders are the same."""
-        lengths = self.bench.shape(value) or ()
-        if lengths[1] == 1 or math.prod(lengths[2:]) == 1:
-            return None
-        return f"turn {'x'.join(map(str, lengths))} {self.bench.precision.reduced.name}"
-
-    def pool_seconds(self, node: ir.Node) -> tuple[float, float]:
+    def node_seconds(self, node: ir.Node) -> tuple[float, float]:
         """What a node takes channels last, and channels first."""
-        key = _run_key((node,), self.bench)
-        work = Work(key, (node,), *borders_of((node,)))
-        last, first = self.bench.seconds(work, (EagerRun(), EagerRun(FIRST)))
+        last, first = self.bench.seconds(RunWork.of((node,)), (EagerRun(), EagerRun(FIRST)))
         return last, first
 
-    def _library_kernel(self, group: LibraryGroup) -> Candidate | None:
+    # -- candidates ------------------------------------------------------------------------------
+
+    def offers(self, work: Work) -> list[Offer]:
+        """What all providers have for some work."""
+        return [
+            Offer(provider, candidate)
+            for provider in self.providers
+            if provider.refusal(work, self.site) is None
+            for candidate in provider.build(work, self.site)
+        ]
+
+    def _group_kernel(self, group: LibraryGroup) -> Candidate | None:
         """The fastest product, or form that is channels last; all other forms are noted."""
-        operands = [group.source] + ([] if group.residual is None else [group.residual])
-        key = key_of(group, self.bench)
-        work = Work(key, group.nodes, tuple(dict.fromkeys(operands)), (group.output,))
-        products = products_of(group, self.bench)
-        if products:
-            return self._fastest(work, products)
-        forms = forms_of(group, self.bench)
+        work = GroupWork.of(group)
+        offers = self.offers(work)
+        forms = [each.candidate for each in offers if isinstance(each.candidate, ConvForm)]
+        if offers and not forms:
+            return self._fastest(work, offers).candidate
         if not forms:
             return None
-        self.bench.know(work, forms)
-        best = _fastest_forms(key, forms, self.bench.prices)
-        self.forms[group.nodes[-1]] = Forms(key, best)
-        return self.forms[group.nodes[-1]].options[0]
+        self._know(work, offers)
+        best = _fastest_forms(work.key(self.site), forms, self.prices)
+        self.forms[group.nodes[-1]] = Forms(work, tuple(offers), best)
+        return best[0]
 
-    def _run_kernel(self, nodes: tuple[ir.Node, ...]) -> Candidate | None:
-        """The kernel of Inductor for some nodes, or None where they are as fast one by one."""
-        work = Work(_run_key(nodes, self.bench), nodes, *borders_of(nodes))
-        eager, kernel = EagerRun(), KernelRun(work.operands, work.results)
-        if self.bench.device == "cpu" and self.bench.seconds(work, [eager])[0] < SLOW:
+    def _region_steps(self, region: RegionWork | ProgramStep) -> Sequence[ProgramStep]:
+        if isinstance(region, ProgramStep):
+            return [region]
+        chosen = self._fastest(region, self.offers(region))
+        if chosen.provider.keeps_steps:
+            return region.steps
+        return [ProgramStep(region.nodes, chosen.candidate)]
+
+    def _run_kernel(self, work: RunWork) -> Candidate | None:
+        """The kernel for some nodes, or None where they are as fast one by one."""
+        offers = self.offers(work)
+        rivals = [each for each in offers if not each.provider.keeps_steps]
+        if not rivals:
             return None
-        chosen = self._fastest(work, [eager, kernel])
-        return None if chosen is eager else chosen
+        limits = {each.provider.name: each.provider.worth_from(self.site) for each in rivals}
+        plain = next(each for each in offers if each.provider.keeps_steps)
+        if any(limits.values()):
+            (taken,) = self.bench.seconds(work, [plain.candidate])
+            offers = [each for each in offers if limits.get(each.provider.name, 0.0) <= taken]
+        if len(offers) == 1:
+            return None
+        chosen = self._fastest(work, offers)
+        return None if chosen.provider.keeps_steps else chosen.candidate
 
-    def _fastest(
-        self, work: Work, candidates: Sequence[Candidate], *, pause: float = 0.0
-    ) -> Candidate:
-        chosen = self.bench.fastest(work, candidates, pause=pause)
-        known = self.bench.prices.seconds.get(work.key, {})
-        self._choices.append(Choice(work.key, chosen.name, known))
-        return chosen
+    def _fastest(self, work: Work, offers: Sequence[Offer]) -> Offer:
+        if len(offers) > 1:
+            self._know(work, offers)
+        candidate = self.bench.fastest(work, [each.candidate for each in offers])
+        self._choices.append(self._choice(work, offers, candidate))
+        return next(each for each in offers if each.candidate is candidate)
+
+    def _know(self, work: Work, offers: Sequence[Offer]) -> None:
+        """Have candidates timed; those that cannot run are reported."""
+        if not self.bench.know(work, [each.candidate for each in offers]):
+            return
+        about = work.description(self.site)
+        for option in self._options(work, offers):
+            self.notices.of_option(option, about)
+
+    def _choice(self, work: Work, offers: Sequence[Offer], chosen: Candidate) -> Choice:
+        key, about = work.key(self.site), work.description(self.site)
+        return Choice(key, about, chosen.name, self._options(work, offers))
+
+    def _options(self, work: Work, offers: Sequence[Offer]) -> tuple[PricedCandidate, ...]:
+        return tuple(
+            PricedCandidate(
+                each.provider.name,
+                each.candidate.name,
+                each.provider.describe(each.candidate),
+                each.provider.price(each.candidate, work, self.site, self.prices),
+            )
+            for each in offers
+        )
 
 
 def _fastest_forms(key: str, forms: Sequence[ConvForm], prices: Prices) -> tuple[ConvForm, ...]:
@@ -222,37 +239,5 @@ def _fastest_forms(key: str, forms: Sequence[ConvForm], prices: Prices) -> tuple
     best = [
         named[prices.best(key, tuple(named)) or next(iter(named))] for named in by_orders.values()
     ]
-    known = prices.seconds.get(key, {})
-    return (best[0], *(form for form in best[1:] if math.isfinite(known[form.name])))
-
-
-def _region_key(region: NativeSpan) -> str:
-    """A region by its kernels, its steps and the orders that these would have."""
-    native = region.native
-    described = [native_mark(), native.entries, native.results, *_unusual(region.steps)]
-    text = json.dumps(described, default=str)
-    return f"region of {len(region.nodes)} nodes {hashlib.sha256(text.encode()).hexdigest()[:16]}"
-
-
-def _unusual(steps: Sequence[ProgramStep]) -> list[str]:
-    """The convolutions that are not channels last throughout."""
-    forms = [(n, step.realisation) for n, step in enumerate(steps)]
-    return [
-        f"{number} {form.name}"
-        for number, form in forms
-        if isinstance(form, ConvForm) and (form.reads, form.writes) != (LAST, LAST)
-    ]
-
-
-def _run_key(nodes: Sequence[ir.Node], bench: Bench) -> str:
-    """Nodes by their operators and results, and by all else that is said of them."""
-    shapes = [f"{node.op_type}{bench.shape(node.outputs[0])}" for node in nodes]
-    told = [
-        (
-            [str(bench.shape(value)) for value in node.inputs],
-            sorted(f"{name} {attribute.value}" for name, attribute in node.attributes.items()),
-        )
-        for node in nodes
-    ]
-    detail = hashlib.sha256(json.dumps(told).encode()).hexdigest()[:8]
-    return f"{bench.precision.reduced.name} {' '.join(shapes)} {detail}"
+    known = prices.known.get(key, {})
+    return (best[0], *(form for form in best[1:] if known[form.name].can_run))

@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import onnx_ir as ir
 
+from relayout.backends.torch.choose.choices import Choice
 from relayout.backends.torch.choose.joined import joined_where_faster
-from relayout.backends.torch.choose.memory_format import stored
-from relayout.backends.torch.choose.plan import KERNELS, Choice, Plan
+from relayout.backends.torch.choose.memory_format import with_memory_formats
+from relayout.backends.torch.choose.plan import KERNELS, Plan
+from relayout.backends.torch.choose.settings import TuningSettings
 from relayout.backends.torch.program.program import Program
 from relayout.fusion.partition import partition
 from relayout.graph.region import Region
@@ -18,20 +20,25 @@ from relayout.rewrite.scales import FoldBatchNormalization, FoldScale
 from relayout.rewrite.worklist import Rewrite, rewrite_model
 
 
-def tuned(program: Program) -> tuple[Program, list[Choice]]:
-    """The program with the fastest kernels for its groups, and what was chosen for each."""
+def tuned(program: Program, settings: TuningSettings | None = None) -> tuple[Program, list[Choice]]:
+    """The program with the fastest kernels for its groups, and what was chosen for each.
+
+    Kernels that fail, and what their work is done by, are warned of.
+    """
     folding: list[Rewrite] = [FoldBatchNormalization(), FoldScale()]
     if program.device.startswith("cuda"):
         folding.append(JoinBiases())
     rewrite_model(program.model, folding)
     remove_dead(program.model)
-    plan = Plan.of(program, groups_of(program.model))
-    steps = stored(plan.library_steps(), plan)
-    steps = stored(plan.with_regions(steps), plan)
+    plan = Plan.of(program, groups_of(program.model), settings)
+    steps = with_memory_formats(plan.library_steps(), plan)
+    steps = with_memory_formats(plan.with_regions(steps), plan)
     steps = plan.with_kernels(steps)
-    plan.bench.prices.save()
-    choices = plan.choices
-    return joined_where_faster(replace(program, steps=tuple(steps)), choices), choices
+    fastest = joined_where_faster(replace(program, steps=tuple(steps)), plan)
+    plan.prices.save()
+    plan.notices.of_noise(plan.prices)
+    plan.notices.warn()
+    return fastest, plan.choices
 
 
 def groups_of(model: ir.Model) -> list[tuple[ir.Node, ...]]:

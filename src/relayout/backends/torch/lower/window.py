@@ -17,7 +17,7 @@ class Window:
     strides: tuple[int, ...]
     dilations: tuple[int, ...]
     pads: tuple[int, ...] | None
-    """Before each axis, then behind each; None where only the run will tell."""
+    """Before each axis, then after each; None where it is known at run time only."""
     same: str = ""
     """SAME_UPPER or SAME_LOWER, where that says what the padding is."""
 
@@ -27,7 +27,7 @@ class Window:
 
     @property
     def padding(self) -> tuple[int, ...] | None:
-        """The padding, if it is the same before and behind each axis."""
+        """The padding, if it is the same before and after each axis."""
         if self.pads is None or self.pads[: self.rank] != self.pads[self.rank :]:
             return None
         return self.pads[: self.rank]
@@ -52,7 +52,7 @@ class Window:
 
 
 def pad_text(text: str, pads: tuple[int, ...], value: str = "0") -> str:
-    """ONNX names all axes before, then all behind; torch the last axis first, both sides of it."""
+    """ONNX: before all axes, then after all of them; torch: both sides of the last axis first."""
     rank = len(pads) // 2
     reverse = [pads[axis + side] for axis in reversed(range(rank)) for side in (0, rank)]
     last = "" if value == "0" else f", value={value}"

@@ -14,7 +14,7 @@ PACKAGE = "relayout.backends.torch."
 
 
 def closure(helpers: Iterable[Helper]) -> dict[str, str]:
-    """By name the source of helpers and of those they use, users behind what they use."""
+    """By name the source of helpers and of those they use, users after what they use."""
     found: dict[str, str] = {}
     for helper in helpers:
         _visit(helper, found)
@@ -28,7 +28,7 @@ def _visit(helper: Helper, found: dict[str, str]) -> None:
     found[helper.__name__] = source
     for used in _used(helper, source):
         _visit(used, found)
-    # Behind what it uses, so that a reader finds the words before the sentences.
+    # After what it uses, so that a reader finds the words before the sentences.
     found[helper.__name__] = found.pop(helper.__name__)
 
 

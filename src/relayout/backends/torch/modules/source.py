@@ -1,4 +1,4 @@
-"""Writes the module that does what a program says."""
+"""Writes the module that does what a program describes."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def write_source(program: Program, weights_file: str = "") -> Source:
     functions = [*draft.functions, forward]
     run = _run(program, draft)
     parts = [
-        f'"""{_told(program)}"""',
+        f'"""{_heading(program)}"""',
         IMPORTS.rstrip(),
         _interface(program, defaults),
         *closure(draft.helpers.values()).values(),
@@ -202,12 +202,12 @@ def _element(value: ir.Value) -> str:
     return "" if value.dtype is None else value.dtype.name.lower()
 
 
-def _told(program: Program) -> str:
+def _heading(program: Program) -> str:
     """What stands at the top of the module."""
     graph = program.model.graph
-    told = [f"{program.name}, written by relayout; needs torch alone.", ""]
-    told += ["model = load()", f"outputs = model({_example(graph)})  # a dict by name"]
-    return "\n".join(line.replace("\\", "\\\\").replace('"""', "'''") for line in told) + "\n"
+    lines = [f"{program.name}, written by relayout; needs torch alone.", ""]
+    lines += ["model = load()", f"outputs = model({_example(graph)})  # a dict by name"]
+    return "\n".join(line.replace("\\", "\\\\").replace('"""', "'''") for line in lines) + "\n"
 
 
 def _example(graph: ir.Graph) -> str:

@@ -57,7 +57,7 @@ def _needed(statements: Sequence[Statement], returned: Iterable[str]) -> list[St
 
 
 def _freeing(statements: Sequence[Statement], returned: frozenset[str]) -> list[str]:
-    """The statements, with `del` behind the last reader of each tensor."""
+    """The statements, with `del` after the last reader of each tensor."""
     last = _last_readers(statements)
     dying: dict[int, list[str]] = {}
     for index, statement in enumerate(statements):

@@ -10,13 +10,12 @@ from dataclasses import dataclass
 import onnx_ir as ir
 
 from relayout.backends.torch.program.draft import WEIGHTS, ModuleDraft
-from relayout.backends.torch.program.program import EAGER, ProgramStep
+from relayout.backends.torch.program.program import EAGER
 from relayout.backends.torch.program.scalars import literal
 from relayout.backends.torch.program.scope import Scope
 from relayout.backends.torch.program.statements import indented
 from relayout.backends.torch.providers.conv_form import ConvForm
 from relayout.backends.torch.providers.library_group import LibraryGroup
-from relayout.backends.torch.providers.orders import LAST, Order
 from relayout.backends.torch.runtime.inductor import InductorKernel
 from relayout.graph.read import constant_of, is_op, shape_of
 
@@ -119,20 +118,6 @@ def _plain(parameters: Sequence[str], body: str) -> tuple[str, list[str]]:
     return "\n".join([f"({heads}):", *lines]), weights
 
 
-@dataclass(frozen=True, slots=True)
-class EagerRun:
-    """The same nodes one by one."""
-
-    reads: Order = LAST
-
-    @property
-    def name(self) -> str:
-        return "eager" if self.reads == LAST else f"eager {self.reads}"
-
-    def write(self, nodes: tuple[ir.Node, ...], scope: Scope) -> None:
-        EAGER.write(nodes, scope)
-
-
 def can_be_kernel(nodes: Sequence[ir.Node]) -> bool:
     """Whether some nodes compute enough to be worth a kernel, on tensors of known ranks."""
     if sum(not is_op(node, *VIEWS) for node in nodes) < 2:
@@ -143,10 +128,3 @@ def can_be_kernel(nodes: Sequence[ir.Node]) -> bool:
 
 def _fits(value: ir.Value) -> bool:
     return value.dtype in TENSORS and shape_of(value) is not None
-
-
-def is_pool(step: ProgramStep) -> bool:
-    """Whether a step is a pool over few elements, which Inductor unrolls."""
-    (node, *more) = step.nodes
-    is_alone = not more and step.realisation is EAGER
-    return is_alone and is_op(node, "MaxPool") and shape_of(node.outputs[0]) is not None

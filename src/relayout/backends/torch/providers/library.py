@@ -40,7 +40,7 @@ def finish(group: LibraryGroup, text: str, scope: Scope) -> None:
 
 @dataclass(frozen=True, slots=True)
 class PlainConv(ConvForm):
-    """The convolution of torch, and the rest of the group behind it."""
+    """The convolution of torch, and the rest of the group after it."""
 
     @property
     def kind(self) -> str:

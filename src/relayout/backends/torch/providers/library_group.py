@@ -15,7 +15,7 @@ UNBOUNDED = (-math.inf, math.inf)
 
 @dataclass(frozen=True, slots=True)
 class Activation:
-    """What is done to each element at the end: bounds, or the Gaussian unit."""
+    """What is done to each element at the end: bounds, or GELU."""
 
     low: float = -math.inf
     high: float = math.inf
@@ -33,6 +33,15 @@ class Activation:
     @property
     def is_relu(self) -> bool:
         return not self.gelu and (self.low, self.high) == (0.0, math.inf)
+
+    @property
+    def words(self) -> str:
+        """What it is called; nothing where there is none."""
+        if self.gelu or self.is_relu:
+            return "GELU" if self.gelu else "Relu"
+        bounds = ((self.low, "at least"), (self.high, "at most"))
+        named = [f"{words} {bound:g}" for bound, words in bounds if math.isfinite(bound)]
+        return " and ".join(named)
 
 
 @dataclass(frozen=True, slots=True)

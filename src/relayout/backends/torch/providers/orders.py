@@ -30,7 +30,7 @@ def in_order(value: ir.Value, order: Order, stored: Stored, scope: Scope) -> str
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class OrderCopy:
     """A copy of a tensor in the other order, to be timed."""
 
     value: ir.Value
@@ -46,16 +46,16 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class TurnedEager:
+class EagerInOrder:
     """Nodes one by one, which read some tensors in another order than they are stored in."""
 
-    turned: tuple[ir.Value, ...]
+    copied: tuple[ir.Value, ...]
     reads: Order
     stored: Stored
 
     def write(self, nodes: tuple[ir.Node, ...], scope: Scope) -> None:
-        forms = {value: scope.tensor(value) for value in self.turned}
-        for value in self.turned:
+        forms = {value: scope.tensor(value) for value in self.copied}
+        for value in self.copied:
             scope.forms[value] = in_order(value, self.reads, self.stored, scope)
         EAGER.write(nodes, scope)
         scope.forms.update(forms)

@@ -1,4 +1,4 @@
-"""A filter for each channel, with bias and activation, as one kernel in Triton.
+"""A depthwise convolution, with bias and activation, as one kernel in Triton.
 
 Libraries read a pixel once for every tap that covers it. Here a thread has a few channels of
 several neighbouring results and uses a pixel for all of them while it is in a register.
@@ -61,7 +61,7 @@ class TritonDepthwise(ConvForm):
 
 
 def depthwise_kernels(group: LibraryGroup, window: Sliding) -> list[TritonDepthwise]:
-    """The kernels for a group, if it has one filter for each channel."""
+    """The kernels for a group, if it is a depthwise convolution."""
     depth = window.source[1]
     is_depthwise = window.groups == depth == window.result[1] and window.dilations == (1, 1)
     return [TritonDepthwise(group, window, tile=tile) for tile in TILES] if is_depthwise else []

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from relayout.backends.torch.program.draft import ModuleDraft
 from relayout.backends.torch.program.scalars import literal
 from relayout.backends.torch.providers.library_group import Activation, LibraryGroup
+from relayout.backends.torch.providers.site import Site
 
 IMPORTS = "import triton\nimport triton.language as tl"
 TRITON_NAMES = ("triton", "tl")
@@ -16,6 +17,11 @@ TRITON_NAMES = ("triton", "tl")
 def has_triton() -> bool:
     """Whether Triton is installed, as it is wherever torch runs on CUDA."""
     return find_spec("triton") is not None
+
+
+def takes_triton(site: Site) -> bool:
+    """Whether kernels in Triton are worth trying: products of float32 would be rounded more."""
+    return site.is_cuda and not site.is_float32 and has_triton()
 
 
 def kernel_named(hint: str, text: str, draft: ModuleDraft) -> str:

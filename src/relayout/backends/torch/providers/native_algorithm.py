@@ -1,16 +1,21 @@
-"""Whether a convolution is faster with fewer multiplications and more sums on this machine."""
+"""Which algorithm of the C++ kernels a convolution is done by: the plain one, or one with fewer
+multiplications and more sums where that is faster on this machine.
+"""
 
 from __future__ import annotations
 
-import math
+import hashlib
+import os
+import shutil
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import cache
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
 
-from relayout.backends.torch.choose.prices import Prices
 from relayout.backends.torch.providers.native_interface import KernelKind
 from relayout.backends.torch.providers.native_region import native_mark, native_source
 from relayout.backends.torch.providers.native_steps import (
@@ -21,8 +26,10 @@ from relayout.backends.torch.providers.native_steps import (
     form_of,
     placed,
 )
+from relayout.backends.torch.providers.prices import Price, Prices
 from relayout.backends.torch.providers.window import Sliding
 from relayout.backends.torch.runtime.native import NativeProgram
+from relayout.backends.torch.runtime.native_library import compiler_version, target_of
 
 COLD = 1 << 24
 """Floats that are written between two runs, so that weights come from memory as in a network."""
@@ -34,17 +41,24 @@ WORTH = 1.02
 """How many times as fast as the plain way another has to be."""
 
 
-def fastest_kind(prices: Prices, window: Sliding, kinds: list[KernelKind]) -> KernelKind:
+Timer: TypeAlias = Callable[[Sliding, Sequence[KernelKind]], list[Price]]
+"""Times the kernels for a convolution."""
+
+
+def fastest_kind(
+    prices: Prices, window: Sliding, kinds: list[KernelKind], timer: Timer | None = None
+) -> KernelKind:
     """The plain kernel, the first, unless another is clearly faster; timed once and kept."""
     plain = kinds[0]
     if len(kinds) == 1:
         return plain
     key = price_key(window)
     names = {kind: kind.name.lower() for kind in kinds}
-    if any(name not in prices.seconds.get(key, {}) for name in names.values()):
-        for kind, seconds in zip(kinds, _times(window, kinds), strict=True):
-            prices.learn(key, names[kind], seconds)
-    known = {kind: prices.seconds[key][name] for kind, name in names.items()}
+    if prices.lacks(key, names.values()):
+        for kind, price in zip(kinds, (timer or time_kinds)(window, kinds), strict=True):
+            prices.learn(key, names[kind], price)
+    seconds = prices.seconds(key)
+    known = {kind: seconds[name] for kind, name in names.items()}
     best = min(kinds, key=known.__getitem__)
     return best if known[plain] > WORTH * known[best] else plain
 
@@ -53,11 +67,24 @@ def price_key(window: Sliding) -> str:
     """The name under which times of a convolution are kept."""
     shape = f"{'x'.join(map(str, window.source))}->{window.result[1]}"
     sizes = " by ".join("x".join(map(str, each)) for each in (window.kernel, window.strides))
-    return f"native {native_mark()} {shape} {sizes} p{window.pads}"
+    return f"native {build_mark()} {shape} {sizes} p{window.pads}"
 
 
-def _times(window: Sliding, kinds: list[KernelKind]) -> list[float]:
-    """Seconds of a convolution by each of these kernels, among others of its shape.
+@cache
+def build_mark() -> str:
+    """These kernels as they are built here: by source, flags, compiler and what it builds for.
+
+    Times of others say nothing of them.
+    """
+    flags: list[str] = native_source().interface["flags"]
+    compiler = shutil.which(os.environ.get("CXX", "g++")) or ""
+    built = [compiler_version(compiler), target_of(compiler, flags)] if compiler else []
+    text = "\n".join([native_mark(), *flags, *built])
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def time_kinds(window: Sliding, kinds: Sequence[KernelKind]) -> list[Price]:
+    """What a convolution takes by each of these kernels, among others of its shape.
 
     The first one brings threads, operand, result and scratch to where they are in a network; the
     others find all of it there, but their weights in memory.
@@ -68,14 +95,14 @@ def _times(window: Sliding, kinds: list[KernelKind]) -> list[float]:
     for program in programs:
         program(None, torch.from_numpy(image).permute(0, 3, 1, 2))
     cold = np.empty(COLD, np.float32)
-    least = [math.inf] * len(programs)
+    seconds: list[list[float]] = [[] for _ in programs]
     for round_ in range(ROUNDS):
-        for index, program in enumerate(programs):
+        for taken, program in zip(seconds, programs, strict=True):
             cold.fill(round_)
             since = time.perf_counter()
             program.perform()
-            least[index] = min(least[index], (time.perf_counter() - since) / COPIES)
-    return least
+            taken.append((time.perf_counter() - since) / COPIES)
+    return [Price.of_runs(taken) for taken in seconds]
 
 
 def _program(window: Sliding, kind: KernelKind) -> NativeProgram:
