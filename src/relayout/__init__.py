@@ -18,6 +18,7 @@ __all__ = [
     "OpFacts",
     "RelayoutError",
     "Result",
+    "VerificationError",
     "check_certificate",
     "compare_strategies",
     "compile",
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
         OpFacts,
         RelayoutError,
         Result,
+        VerificationError,
         check_certificate,
         compare_strategies,
         compile,  # noqa: A004 - the word for it

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-from relayout.errors import BadModelError, RelayoutError
+from relayout.backends.compile import compile  # noqa: A004 - the word for it
+from relayout.errors import BadModelError, RelayoutError, VerificationError
 from relayout.ops.facts import OpFacts
 from relayout.ops.registry import register_operator
 from relayout.optimizer.certificates import check_certificate
@@ -15,9 +14,6 @@ from relayout.optimizer.optimize import optimize
 from relayout.optimizer.result import Result
 from relayout.verify.verdict import NumericOptions
 
-if TYPE_CHECKING:
-    from relayout.backends.torch.compiling import compile  # noqa: A004 - the word for it
-
 __all__ = [
     "BadModelError",
     "FuseResult",
@@ -25,6 +21,7 @@ __all__ = [
     "OpFacts",
     "RelayoutError",
     "Result",
+    "VerificationError",
     "check_certificate",
     "compare_strategies",
     "compile",
@@ -35,12 +32,3 @@ __all__ = [
     "optimize",
     "register_operator",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    """Torch is an extra, so what needs it is imported on first use."""
-    if name != "compile":
-        raise AttributeError(f"module 'relayout.api' has no attribute {name!r}")
-    from relayout.backends.torch.compiling import compile  # noqa: A004 - the word for it
-
-    return compile

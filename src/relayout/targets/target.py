@@ -103,10 +103,13 @@ NHWC = Target("nhwc", rules=nhwc.rules(), weights=HWIO)
 NHWC_HWOI = Target("nhwc-hwoi", rules=nhwc.rules(HWOI), weights=HWOI)
 NHWC_OHWI = Target("nhwc-ohwi", rules=nhwc.rules(OHWI), weights=OHWI)
 
+TORCH = Target("torch", fused_attention=True, rules=nhwc.WAY_BACK)
+"""PyTorch, by way of `relayout.compile`."""
+
 TARGETS: Registry[Target] = Registry(
     "target",
     "relayout.targets",
-    {target.name: target for target in (ONNX, ORT, NHWC, NHWC_HWOI, NHWC_OHWI)},
+    {target.name: target for target in (ONNX, ORT, NHWC, NHWC_HWOI, NHWC_OHWI, TORCH)},
 )
 
 
