@@ -60,8 +60,8 @@ def _short(module: str) -> str:
 
 
 def purpose(module: str) -> str:
-    """The first line of what a module or a package says about itself."""
+    """The first line of the docstring of a module or a package."""
     path = SOURCE.joinpath(*module.split("."))
     file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-    said = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
-    return said.partition("\n")[0].removesuffix(".")
+    text = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
+    return text.partition("\n")[0].removesuffix(".")

@@ -67,10 +67,10 @@ def _default(parameter: inspect.Parameter) -> str:
 
 def _members(kind: type) -> Iterator[str]:
     """The fields and what else a class offers, one line each."""
-    said_of = _field_docstrings(kind)
+    texts = _field_docstrings(kind)
     for name, annotation in inspect.get_annotations(kind).items():
         if not name.startswith("_"):
-            yield _line(f"{name}: {annotation}", said_of.get(name, ""))
+            yield _line(f"{name}: {annotation}", texts.get(name, ""))
     for name, member in vars(kind).items():
         if name.startswith("_") or not (isinstance(member, property) or inspect.isroutine(member)):
             continue
@@ -79,8 +79,8 @@ def _members(kind: type) -> Iterator[str]:
     yield ""
 
 
-def _line(code: str, said: str) -> str:
-    first = said.partition("\n")[0]
+def _line(code: str, text: str) -> str:
+    first = text.partition("\n")[0]
     return f"- `{code}`: {first}" if first else f"- `{code}`"
 
 
@@ -99,7 +99,7 @@ def _field_docstrings(kind: type) -> dict[str, str]:
 
 
 def _own_docstring(value: Any) -> str:
-    """What was written for it, not what dataclass or a base says."""
+    """What was written for it, not what dataclass or a base class gives."""
     text = inspect.cleandoc(value.__doc__ or "")
     is_made = inspect.isclass(value) and text.startswith(f"{value.__name__}(")
     return "" if is_made else text

@@ -19,6 +19,7 @@ class Stop(NamedTuple):
 
 
 OPTIMIZE = (
+    Stop("cli/__init__.py", "main", "the command is found"),
     Stop("cli/optimize.py", "run", "options become arguments of relayout.optimize"),
     Stop("optimizer/optimize.py", "optimize", "this road, one call after the other"),
     Stop("graph/io/load.py", "load", "the file is read and checked, once"),
@@ -26,6 +27,7 @@ OPTIMIZE = (
     Stop("optimizer/attempts.py", "Search.best", "a list of attempts under one Budget; for each"),
     Stop("graph/io/model.py", "LoadedModel.clone", "a copy of the prepared model", is_inner=True),
     Stop("assign/formulate.py", "formulate", "Transposes dissolve: LayoutProblem", is_inner=True),
+    Stop("targets/target.py", "Target.rule_of", "rules of ops/, or its own", is_inner=True),
     Stop("assign/strategies/exact.py", "solve", "or another strategy: Assignment", is_inner=True),
     Stop("assign/apply.py", "apply", "the graph in the chosen orders", is_inner=True),
     Stop("rewrite/worklist.py", "rewrite_model", "local rules clean up", is_inner=True),
@@ -39,6 +41,7 @@ OPTIMIZE = (
 )
 
 COMPILE = (
+    Stop("cli/__init__.py", "main", "the command is found"),
     Stop("cli/compile.py", "run", "options become arguments of the backend"),
     Stop("backends/torch/compiling.py", "write_module", "this road; compile_model from Python"),
     Stop("graph/io/load.py", "load", "the file is read and checked, once"),

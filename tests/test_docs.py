@@ -105,6 +105,25 @@ def test_modules_that_a_document_runs_exist(document: Path) -> None:
     assert [str(at) for at in places if not (at.with_suffix(".py").exists() or at.is_dir())] == []
 
 
+def test_benchmarks_that_readme_lists_exist() -> None:
+    names = re.findall(r"`\.(\w+)(?: PATH)?`", read(README))
+    assert len(names) > 10
+    places = [ROOT / "benchmarks" / name for name in names]
+    assert [at.name for at in places if not (at.with_suffix(".py").exists() or at.is_dir())] == []
+
+
+@pytest.mark.usefixtures("demo_network")
+def test_the_python_of_readme_runs() -> None:
+    (block,) = re.findall(r"```python\n(import relayout\n.*?)```", read(README), flags=re.DOTALL)
+    exec(block, {})
+
+
+@pytest.fixture
+def demo_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "in.onnx").write_bytes(network().SerializeToString())
+    monkeypatch.chdir(tmp_path)
+
+
 @every_document
 def test_what_a_document_calls_is_exported(document: Path) -> None:
     called = set(re.findall(r"\brelayout\.(\w+)\(", read(document)))
@@ -194,20 +213,18 @@ def test_a_stop_of_a_road_is_there(stop: Stop) -> None:
     assert re.search(rf"^ *def {function}\(", read(PACKAGE / stop.file), flags=re.MULTILINE)
 
 
-def test_a_model_takes_the_road_of_optimize(tmp_path: Path) -> None:
-    given = tmp_path / "given.onnx"
-    given.write_bytes(network().SerializeToString())
-    reached = calls_of(["optimize", str(given), "-o", str(tmp_path / "made.onnx")])
+@pytest.mark.usefixtures("demo_network")
+def test_a_model_takes_the_road_of_optimize() -> None:
+    reached = calls_of(["optimize", "in.onnx", "-o", "out.onnx"])
     assert stops_missed(OPTIMIZE, reached) == []
 
 
+@pytest.mark.usefixtures("demo_network")
 def test_a_model_takes_the_road_of_compile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")
     monkeypatch.setenv("RELAYOUT_CACHE", str(tmp_path))
     monkeypatch.setenv("RELAYOUT_PROVIDERS", "library")  # the others take long to build kernels
-    given = tmp_path / "given.onnx"
-    given.write_bytes(network().SerializeToString())
-    reached = calls_of(["compile", str(given), "-o", str(tmp_path / "made.py")])
+    reached = calls_of(["compile", "in.onnx", "-o", "out.py"])
     assert stops_missed(COMPILE, reached) == []
 
 
