@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Iterator
+from enum import Enum
 from itertools import pairwise
 from typing import Any
 
@@ -67,6 +68,8 @@ def _default(parameter: inspect.Parameter) -> str:
 
 def _members(kind: type) -> Iterator[str]:
     """The fields and what else a class offers, one line each."""
+    if issubclass(kind, Enum):
+        yield from (f"- `{member.name}`: {member.value!r}" for member in kind)
     texts = _field_docstrings(kind)
     for name, annotation in inspect.get_annotations(kind).items():
         if not name.startswith("_"):

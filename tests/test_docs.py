@@ -105,6 +105,12 @@ def test_modules_that_a_document_runs_exist(document: Path) -> None:
     assert [str(at) for at in places if not (at.with_suffix(".py").exists() or at.is_dir())] == []
 
 
+@every_document
+def test_what_a_document_makes_is_a_target_of_make(document: Path) -> None:
+    found = set(re.findall(r"^(\w+):", read(ROOT / "Makefile"), flags=re.MULTILINE))
+    assert set(re.findall(r"[`\n]make (\w+)", read(document))) <= found
+
+
 def test_benchmarks_that_readme_lists_exist() -> None:
     names = re.findall(r"`\.(\w+)(?: PATH)?`", read(README))
     assert len(names) > 10
