@@ -89,7 +89,7 @@ def _line(code: str, text: str) -> str:
 
 def _field_docstrings(kind: type) -> dict[str, str]:
     """The text that stands below each field of a class."""
-    body = ast.parse(inspect.cleandoc(inspect.getsource(kind))).body[0]
+    body = ast.parse(inspect.getsource(kind)).body[0]
     statements = body.body if isinstance(body, ast.ClassDef) else []
     return {
         ast.unparse(field.target): inspect.cleandoc(text.value.value)
