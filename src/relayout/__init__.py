@@ -15,9 +15,12 @@ __all__ = [
     "BadModelError",
     "FuseResult",
     "NumericOptions",
+    "Objective",
     "OpFacts",
     "RelayoutError",
     "Result",
+    "Strategy",
+    "Target",
     "check_certificate",
     "compare_strategies",
     "compile",
@@ -27,6 +30,8 @@ __all__ = [
     "inspect",
     "optimize",
     "register_operator",
+    "register_strategy",
+    "register_target",
 ]
 
 if TYPE_CHECKING:
@@ -34,9 +39,12 @@ if TYPE_CHECKING:
         BadModelError,
         FuseResult,
         NumericOptions,
+        Objective,
         OpFacts,
         RelayoutError,
         Result,
+        Strategy,
+        Target,
         check_certificate,
         compare_strategies,
         compile,  # noqa: A004 - the word for it
@@ -46,6 +54,8 @@ if TYPE_CHECKING:
         inspect,
         optimize,
         register_operator,
+        register_strategy,
+        register_target,
     )
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from relayout.assign.strategies.registry import Strategy, register_strategy
 from relayout.errors import BadModelError, RelayoutError
 from relayout.ops.facts import OpFacts
+from relayout.ops.measure import Objective
 from relayout.ops.registry import register_operator
 from relayout.optimizer.certificates import check_certificate
 from relayout.optimizer.compare import compare_strategies
@@ -13,6 +15,7 @@ from relayout.optimizer.fuse import FuseResult, fuse
 from relayout.optimizer.inspect import count, infer_layouts, inspect
 from relayout.optimizer.optimize import optimize
 from relayout.optimizer.result import Result
+from relayout.targets.target import Target, register_target
 from relayout.verify.verdict import NumericOptions
 
 if TYPE_CHECKING:
@@ -22,9 +25,12 @@ __all__ = [
     "BadModelError",
     "FuseResult",
     "NumericOptions",
+    "Objective",
     "OpFacts",
     "RelayoutError",
     "Result",
+    "Strategy",
+    "Target",
     "check_certificate",
     "compare_strategies",
     "compile",
@@ -34,6 +40,8 @@ __all__ = [
     "inspect",
     "optimize",
     "register_operator",
+    "register_strategy",
+    "register_target",
 ]
 
 
