@@ -21,6 +21,7 @@ __all__ = [
     "Result",
     "Strategy",
     "Target",
+    "VerificationError",
     "check_certificate",
     "compare_strategies",
     "compile",
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
         Result,
         Strategy,
         Target,
+        VerificationError,
         check_certificate,
         compare_strategies,
         compile,  # noqa: A004 - the word for it

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from relayout.assign.strategies.registry import Strategy, register_strategy
-from relayout.errors import BadModelError, RelayoutError
+from relayout.backends.compile import compile  # noqa: A004 - the word for it
+from relayout.errors import BadModelError, RelayoutError, VerificationError
 from relayout.ops.facts import OpFacts
 from relayout.ops.measure import Objective
 from relayout.ops.registry import register_operator
@@ -18,9 +17,6 @@ from relayout.optimizer.result import Result
 from relayout.targets.target import Target, register_target
 from relayout.verify.verdict import NumericOptions
 
-if TYPE_CHECKING:
-    from relayout.backends.torch.compiling import compile  # noqa: A004 - the word for it
-
 __all__ = [
     "BadModelError",
     "FuseResult",
@@ -31,6 +27,7 @@ __all__ = [
     "Result",
     "Strategy",
     "Target",
+    "VerificationError",
     "check_certificate",
     "compare_strategies",
     "compile",
@@ -43,12 +40,3 @@ __all__ = [
     "register_strategy",
     "register_target",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    """Torch is an extra, so what needs it is imported on first use."""
-    if name != "compile":
-        raise AttributeError(f"module 'relayout.api' has no attribute {name!r}")
-    from relayout.backends.torch.compiling import compile  # noqa: A004 - the word for it
-
-    return compile

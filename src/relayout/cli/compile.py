@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Any
 
 from relayout.cli.terminal import DONE, REFUSED, add_numbers, numeric_options, progress, show
@@ -38,30 +37,22 @@ def add_device(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     with progress() as stage:
-        stage("compiling")
-        from relayout.backends.torch.choose.tuning import tuned
-        from relayout.backends.torch.compiling import program_of, write_module
-        from relayout.backends.torch.modules.loading import compile_program
-        from relayout.backends.torch.verification import compare_compiled
+        from relayout.backends.options import CompileOptions
+        from relayout.backends.torch.compiling import write_module
 
-        program = program_of(
-            options.model, device=options.device, dtype=options.dtype, dims=dict(options.dim)
+        numbers = None if options.no_verify else numeric_options(options)
+        settings = CompileOptions(
+            options.device,
+            options.dtype,
+            tune=not options.plain,
+            dims=dict(options.dim),
+            inputs=numbers,
         )
-        if not options.plain:
-            stage("choosing kernels")
-            program, _ = tuned(program)
-        verdict = None
-        if not options.no_verify:
-            stage("comparing numbers")
-            model = compile_program(program)
-            numbers = numeric_options(options)
-            verdict = compare_compiled(Path(options.model), model, numbers, options.dtype)
-        accepted = verdict is None or verdict.equal
-        stage("writing")
-        files = write_module(program, options.output) if accepted else ()
-    told = "not verified, as asked" if verdict is None else verdict.summary()
+        compilation = write_module(options.model, options.output, settings, stage)
+    verdict, files = compilation.verdict, compilation.files
+    summary = "not verified, as asked" if verdict is None else verdict.summary()
     verified = verdict is not None and verdict.equal
-    record = {"files": [str(file) for file in files], "verdict": told, "verified": verified}
+    record = {"files": [str(file) for file in files], "verdict": summary, "verified": verified}
     written = [f"wrote {' and '.join(str(file) for file in files)}"] if files else []
-    show(options, record, [*written, told])
-    return DONE if accepted else REFUSED
+    show(options, record, [*written, summary])
+    return DONE if compilation.accepted else REFUSED
