@@ -15,9 +15,12 @@ __all__ = [
     "BadModelError",
     "FuseResult",
     "NumericOptions",
+    "Objective",
     "OpFacts",
     "RelayoutError",
     "Result",
+    "Strategy",
+    "Target",
     "VerificationError",
     "check_certificate",
     "compare_strategies",
@@ -28,6 +31,8 @@ __all__ = [
     "inspect",
     "optimize",
     "register_operator",
+    "register_strategy",
+    "register_target",
 ]
 
 if TYPE_CHECKING:
@@ -35,9 +40,12 @@ if TYPE_CHECKING:
         BadModelError,
         FuseResult,
         NumericOptions,
+        Objective,
         OpFacts,
         RelayoutError,
         Result,
+        Strategy,
+        Target,
         VerificationError,
         check_certificate,
         compare_strategies,
@@ -48,6 +56,8 @@ if TYPE_CHECKING:
         inspect,
         optimize,
         register_operator,
+        register_strategy,
+        register_target,
     )
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from relayout.assign.strategies.registry import Strategy, register_strategy
 from relayout.backends.compile import compile  # noqa: A004 - the word for it
 from relayout.errors import BadModelError, RelayoutError, VerificationError
 from relayout.ops.facts import OpFacts
+from relayout.ops.measure import Objective
 from relayout.ops.registry import register_operator
 from relayout.optimizer.certificates import check_certificate
 from relayout.optimizer.compare import compare_strategies
@@ -12,15 +14,19 @@ from relayout.optimizer.fuse import FuseResult, fuse
 from relayout.optimizer.inspect import count, infer_layouts, inspect
 from relayout.optimizer.optimize import optimize
 from relayout.optimizer.result import Result
+from relayout.targets.target import Target, register_target
 from relayout.verify.verdict import NumericOptions
 
 __all__ = [
     "BadModelError",
     "FuseResult",
     "NumericOptions",
+    "Objective",
     "OpFacts",
     "RelayoutError",
     "Result",
+    "Strategy",
+    "Target",
     "VerificationError",
     "check_certificate",
     "compare_strategies",
@@ -31,4 +37,6 @@ __all__ = [
     "inspect",
     "optimize",
     "register_operator",
+    "register_strategy",
+    "register_target",
 ]
