@@ -12,12 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 __all__ = [
+    "Backend",
     "BadModelError",
     "FuseResult",
     "NumericOptions",
+    "Objective",
     "OpFacts",
     "RelayoutError",
     "Result",
+    "Strategy",
+    "Target",
     "VerificationError",
     "check_certificate",
     "compare_strategies",
@@ -27,17 +31,24 @@ __all__ = [
     "infer_layouts",
     "inspect",
     "optimize",
+    "register_backend",
     "register_operator",
+    "register_strategy",
+    "register_target",
 ]
 
 if TYPE_CHECKING:
     from relayout.api import (
+        Backend,
         BadModelError,
         FuseResult,
         NumericOptions,
+        Objective,
         OpFacts,
         RelayoutError,
         Result,
+        Strategy,
+        Target,
         VerificationError,
         check_certificate,
         compare_strategies,
@@ -47,7 +58,10 @@ if TYPE_CHECKING:
         infer_layouts,
         inspect,
         optimize,
+        register_backend,
         register_operator,
+        register_strategy,
+        register_target,
     )
 
 

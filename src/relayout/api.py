@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from relayout.assign.strategies.registry import Strategy, register_strategy
 from relayout.backends.compile import compile  # noqa: A004 - the word for it
+from relayout.backends.registry import Backend, register_backend
 from relayout.errors import BadModelError, RelayoutError, VerificationError
 from relayout.ops.facts import OpFacts
+from relayout.ops.measure import Objective
 from relayout.ops.registry import register_operator
 from relayout.optimizer.certificates import check_certificate
 from relayout.optimizer.compare import compare_strategies
@@ -12,15 +15,20 @@ from relayout.optimizer.fuse import FuseResult, fuse
 from relayout.optimizer.inspect import count, infer_layouts, inspect
 from relayout.optimizer.optimize import optimize
 from relayout.optimizer.result import Result
+from relayout.targets.target import Target, register_target
 from relayout.verify.verdict import NumericOptions
 
 __all__ = [
+    "Backend",
     "BadModelError",
     "FuseResult",
     "NumericOptions",
+    "Objective",
     "OpFacts",
     "RelayoutError",
     "Result",
+    "Strategy",
+    "Target",
     "VerificationError",
     "check_certificate",
     "compare_strategies",
@@ -30,5 +38,8 @@ __all__ = [
     "infer_layouts",
     "inspect",
     "optimize",
+    "register_backend",
     "register_operator",
+    "register_strategy",
+    "register_target",
 ]

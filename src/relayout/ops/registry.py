@@ -179,6 +179,8 @@ def _add(declared: Sequence[OpFacts]) -> None:
     """An operator that is known already is refused, so that no two facts contradict each other."""
     added: dict[tuple[str, str], OpFacts] = {}
     for facts in declared:
+        if isinstance(facts.op_types, str):
+            raise RelayoutError(f"op_types is a tuple of names, not the string {facts.op_types!r}")
         for op_type in facts.op_types:
             key = _unnamed(facts.domain), op_type
             if (added.get(key) or FACTS.get(key) or facts) is not facts:

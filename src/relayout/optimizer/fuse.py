@@ -37,7 +37,12 @@ from relayout.verify.verdict import NumericOptions, NumericVerdict
 
 FAITHFUL: Mode = "tvm"
 UNFUSED = "unfused"
-MODES: Mapping[str, Mode] = {"relayout": "relayout", "tvm": "tvm"}
+DEFAULT_MODE: Mode = "relayout"
+MODES: Mapping[Mode, str] = {
+    DEFAULT_MODE: "fewest bytes to and from memory",
+    FAITHFUL: "the groups TVM would make",
+}
+"""A line about each mode."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +69,7 @@ class Grouping:
             yield from (value for results in results_of(each) for value in results)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class FuseResult:
     """What was done to the groups of a model, and the model that was made."""
 
@@ -113,17 +118,24 @@ class FuseResult:
             refusals=refusal_records(grouping.partitions),
             assumed=grouping.assumed(),
             notices=tuple(dict.fromkeys((*self.loaded.notices, *self.made.notices))),
-            verdict=_verdict_text(verdict) if self.changed else SAME_FILE,
+            verdict=self._verdict_text(),
             verified=not self.changed or (verdict is not None and verdict.equal),
             seconds=grouping.seconds,
         )
+
+    def __repr__(self) -> str:
+        kernels = ", ".join(f"{way} {each.kernels}" for way, each in self.figures.items())
+        return f"<FuseResult kernels: {kernels or 'none chosen'}; {self._verdict_text()}>"
+
+    def _verdict_text(self) -> str:
+        return _verdict_text(self.verdict) if self.changed else SAME_FILE
 
 
 def fuse(
     source: ModelSource,
     output: str | PathLike[str] | None = None,
     *,
-    mode: str = "relayout",
+    mode: str = DEFAULT_MODE,
     level: int = 1,
     max_depth: int = 256,
     max_args: int = 0,
@@ -162,7 +174,7 @@ def fuse(
 
 
 def explain(
-    source: ModelSource, node: str, *, mode: str = "relayout", limits: Limits | None = None
+    source: ModelSource, node: str, *, mode: str = DEFAULT_MODE, limits: Limits | None = None
 ) -> tuple[NodeRecord, ...]:
     """The group of a node, and why what stands beside it is not in that group."""
     grouping = _grouping(_open(source), mode_of(mode), limits or Limits())
@@ -184,8 +196,9 @@ def listing(source: ModelSource, *, limits: Limits | None = None) -> str:
 
 
 def mode_of(name: str) -> Mode:
-    if name in MODES:
-        return MODES[name]
+    for mode in MODES:
+        if mode == name:
+            return mode
     raise RelayoutError(f"unknown mode {name!r}; the modes are {', '.join(MODES)}")
 
 
