@@ -96,6 +96,23 @@ def test_results_are_short_at_a_prompt(model: onnx.ModelProto) -> None:
     assert len(repr(fused)) < SHORT
 
 
+def test_a_long_reason_is_shortened_at_a_prompt() -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["" : 21, "own" : 1]>
+        g (float[2,3] x) => (float[2,3] y) {
+            a = Transpose<perm=[1,0]>(x)
+            b = Transpose<perm=[1,0]>(a)
+            c = Exp(b)
+            d = Neg(c)
+            y = own.Unheard(d)
+        }"""
+    )
+    for result in (relayout.optimize(model), relayout.fuse(model)):
+        assert "; cannot be verified, " in repr(result)
+        assert len(repr(result)) < SHORT
+        assert len(result.record().verdict) > SHORT
+
+
 @pytest.mark.parametrize("name", TARGETS)
 def test_targets_are_short_at_a_prompt(name: str) -> None:
     assert len(repr(TARGETS[name])) < 2 * SHORT

@@ -38,7 +38,7 @@ def compile(  # noqa: A001 - the word for it
     on `inputs` as for `optimize`; a `VerificationError` is raised where they differ or cannot be
     compared. `verify=False` leaves that out.
     """
-    backend = BACKENDS[target] if isinstance(target, str) else target
+    backend = BACKENDS.of(target)
     numbers = inputs or NumericOptions()
     if dims:
         numbers = replace(numbers, dims={**dims, **numbers.dims})

@@ -16,7 +16,7 @@ from relayout.targets.target import TORCH, Target
 Compiler: TypeAlias = Callable[[ModelSource, CompileOptions], Any]
 """From a model to a callable that does what it does."""
 
-Writer: TypeAlias = Callable[[ModelSource, str, CompileOptions, Stage], Compilation]
+ModuleWriter: TypeAlias = Callable[[ModelSource, str, CompileOptions, Stage], Compilation]
 """From a model to files that do what it does."""
 
 
@@ -36,8 +36,8 @@ class Backend:
         return compiler
 
     @property
-    def writer(self) -> Writer:
-        writer: Writer = import_module(self.home).write_module
+    def writer(self) -> ModuleWriter:
+        writer: ModuleWriter = import_module(self.home).write_module
         return writer
 
 

@@ -18,7 +18,7 @@ from typing import overload
 
 import onnx_ir as ir
 
-from relayout.errors import RelayoutError, quoted
+from relayout.errors import RelayoutError
 from relayout.graph.editing.editor import is_our_own
 from relayout.graph.read import NodeView
 from relayout.graph.region import KERNEL_DOMAIN
@@ -47,7 +47,7 @@ from relayout.ops import (
 from relayout.ops.facts import OpFacts
 from relayout.ops.like import facts_like
 from relayout.ops.rule import OpRule, ask
-from relayout.registry.registry import installed, loaded
+from relayout.registry.registry import installed, loaded, plugin_of
 
 GROUP = "relayout.ops"
 
@@ -211,7 +211,7 @@ _LOADED: set[str] = set()
 
 def _declared(point: EntryPoint) -> list[OpFacts]:
     """The facts that an entry point names, or that the function gives which it names."""
-    value, plugin = loaded(point), f"the plugin {point.group} {quoted(point.name)}"
+    value, plugin = loaded(point), plugin_of(point)
     try:
         given = value() if callable(value) else value
     except Exception as error:

@@ -29,7 +29,7 @@ from relayout.ops.measure import runs_of
 from relayout.optimizer.delivery import Comparing, Delivery, Stage, check_names, deliver
 from relayout.optimizer.describe import assumed_for
 from relayout.optimizer.pipeline import learn_shapes
-from relayout.optimizer.result import NOT_VERIFIED, SAME_FILE
+from relayout.optimizer.result import at_a_prompt, verdict_text
 from relayout.report.fusion import FusionRecord, Kernels, NodeRecord
 from relayout.report.records import Assumed
 from relayout.verify.isolated import compare_isolated
@@ -118,17 +118,15 @@ class FuseResult:
             refusals=refusal_records(grouping.partitions),
             assumed=grouping.assumed(),
             notices=tuple(dict.fromkeys((*self.loaded.notices, *self.made.notices))),
-            verdict=self._verdict_text(),
+            verdict=verdict_text(verdict, changed=self.changed),
             verified=not self.changed or (verdict is not None and verdict.equal),
             seconds=grouping.seconds,
         )
 
     def __repr__(self) -> str:
         kernels = ", ".join(f"{way} {each.kernels}" for way, each in self.figures.items())
-        return f"<FuseResult kernels: {kernels or 'none chosen'}; {self._verdict_text()}>"
-
-    def _verdict_text(self) -> str:
-        return _verdict_text(self.verdict) if self.changed else SAME_FILE
+        verdict = at_a_prompt(verdict_text(self.verdict, changed=self.changed))
+        return f"<FuseResult kernels: {kernels or 'none chosen'}; {verdict}>"
 
 
 def fuse(
@@ -257,11 +255,3 @@ def _differ(given: onnx.ModelProto, made: onnx.ModelProto) -> bool:
     if made is given or len(made.functions) != len(given.functions):
         return made is not given
     return encoded(given, BINARY) != encoded(made, BINARY)
-
-
-def _verdict_text(verdict: NumericVerdict | None) -> str:
-    if verdict is None:
-        return NOT_VERIFIED
-    if verdict.status == "unknown":
-        return f"cannot be verified, {verdict.reason}; --no-verify writes it all the same"
-    return verdict.summary()

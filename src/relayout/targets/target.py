@@ -116,8 +116,8 @@ NHWC = _channels_last(
     "convolutions, pools and normalisations channels last, as functions of the model, with "
     f"weights as {HWIO}",
 )
-NHWC_HWOI = _channels_last("nhwc-hwoi", HWOI, f"the same with weights as {HWOI}")
-NHWC_OHWI = _channels_last("nhwc-ohwi", OHWI, f"the same with weights as {OHWI}")
+NHWC_HWOI = _channels_last("nhwc-hwoi", HWOI, f"like nhwc, with weights as {HWOI}")
+NHWC_OHWI = _channels_last("nhwc-ohwi", OHWI, f"like nhwc, with weights as {OHWI}")
 
 TORCH = Target(
     "torch",
@@ -152,7 +152,7 @@ def target_of(
     """
     if isinstance(keep, str):
         raise RelayoutError(f"keep is a list of selectors, not the string {keep!r}")
-    found = TARGETS[target] if isinstance(target, str) else target
+    found = TARGETS.of(target)
     if einsum is None:
         einsum = found.count_above_speed and objective is Objective.COUNT
     if not keep and einsum == found.einsum:

@@ -98,7 +98,7 @@ PRESET = Strategy(
 PRESET_PLUS = Strategy(
     "preset-plus",
     _quick(solve_preset_plus),
-    summary="the same, and regions join where that costs less",
+    summary="like preset, and regions join where that costs less",
 )
 EXACT = Strategy(
     "exact",
@@ -122,4 +122,4 @@ def register_strategy(strategy: Strategy) -> None:
 
 def strategy_of(strategy: str | Strategy) -> Strategy:
     """The strategy of a name; one that is given as a value is taken as it is."""
-    return STRATEGIES[strategy] if isinstance(strategy, str) else strategy
+    return STRATEGIES.of(strategy)
