@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 __all__ = [
+    "Backend",
     "BadModelError",
     "FuseResult",
     "NumericOptions",
@@ -30,6 +31,7 @@ __all__ = [
     "infer_layouts",
     "inspect",
     "optimize",
+    "register_backend",
     "register_operator",
     "register_strategy",
     "register_target",
@@ -37,6 +39,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from relayout.api import (
+        Backend,
         BadModelError,
         FuseResult,
         NumericOptions,
@@ -55,6 +58,7 @@ if TYPE_CHECKING:
         infer_layouts,
         inspect,
         optimize,
+        register_backend,
         register_operator,
         register_strategy,
         register_target,

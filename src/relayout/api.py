@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from relayout.assign.strategies.registry import Strategy, register_strategy
 from relayout.backends.compile import compile  # noqa: A004 - the word for it
+from relayout.backends.registry import Backend, register_backend
 from relayout.errors import BadModelError, RelayoutError, VerificationError
 from relayout.ops.facts import OpFacts
 from relayout.ops.measure import Objective
@@ -18,6 +19,7 @@ from relayout.targets.target import Target, register_target
 from relayout.verify.verdict import NumericOptions
 
 __all__ = [
+    "Backend",
     "BadModelError",
     "FuseResult",
     "NumericOptions",
@@ -36,6 +38,7 @@ __all__ = [
     "infer_layouts",
     "inspect",
     "optimize",
+    "register_backend",
     "register_operator",
     "register_strategy",
     "register_target",

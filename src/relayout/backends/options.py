@@ -1,11 +1,12 @@
-"""What callers of backends may set."""
+"""What callers of backends may set, and what they get."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
-from relayout.verify.verdict import NumericOptions
+from relayout.verify.verdict import NumericOptions, NumericVerdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,3 +21,15 @@ class CompileOptions:
     dims: Mapping[str, int] | None = None
     inputs: NumericOptions | None = None
     """Which numbers are compared; None where none are to be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """What became of a model that was to be written by a backend."""
+
+    verdict: NumericVerdict | None
+    files: tuple[Path, ...] = ()
+
+    @property
+    def accepted(self) -> bool:
+        return self.verdict is None or self.verdict.equal

@@ -7,13 +7,17 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, TypeAlias
 
-from relayout.backends.options import CompileOptions
+from relayout.backends.options import Compilation, CompileOptions
 from relayout.graph.io.sources import ModelSource
+from relayout.optimizer.delivery import Stage
 from relayout.registry.registry import Registry
 from relayout.targets.target import TORCH, Target
 
 Compiler: TypeAlias = Callable[[ModelSource, CompileOptions], Any]
 """From a model to a callable that does what it does."""
+
+ModuleWriter: TypeAlias = Callable[[ModelSource, str, CompileOptions, Stage], Compilation]
+"""From a model to files that do what it does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +27,18 @@ class Backend:
     name: str
     target: Target
     home: str
-    """The module with its `compile_model`, which takes a model and `CompileOptions`."""
+    """The module with its `compile_model` and `write_module`."""
     summary: str = ""
 
     @property
     def compiler(self) -> Compiler:
         compiler: Compiler = import_module(self.home).compile_model
         return compiler
+
+    @property
+    def writer(self) -> ModuleWriter:
+        writer: ModuleWriter = import_module(self.home).write_module
+        return writer
 
 
 TORCH_BACKEND = Backend(
@@ -39,3 +48,8 @@ TORCH_BACKEND = Backend(
 BACKENDS: Registry[Backend] = Registry(
     "backend", "relayout.backends", {TORCH_BACKEND.name: TORCH_BACKEND}
 )
+
+
+def register_backend(backend: Backend) -> None:
+    """Let a backend be asked for by its name."""
+    BACKENDS.register(backend.name, backend)

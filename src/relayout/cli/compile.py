@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from relayout.cli.names import NameOption, backends
 from relayout.cli.terminal import DONE, REFUSED, add_numbers, numeric_options, progress, show
 
 DESCRIPTION = (
@@ -20,7 +21,7 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("model", metavar="IN.onnx")
     parser.add_argument("-o", "--output", required=True, metavar="OUT.py")
-    parser.add_argument("--target", choices=("torch",), default="torch")
+    parser.add_argument("--target", action=NameOption, named=backends, about="who is to run it")
     add_device(parser)
     parser.add_argument("--plain", action="store_true", help="one statement a node, nothing fused")
     parser.add_argument("--no-verify", action="store_true", help="write without comparing numbers")
@@ -38,7 +39,7 @@ def add_device(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     with progress() as stage:
         from relayout.backends.options import CompileOptions
-        from relayout.backends.torch.compiling import write_module
+        from relayout.backends.registry import BACKENDS, TORCH_BACKEND
 
         numbers = None if options.no_verify else numeric_options(options)
         settings = CompileOptions(
@@ -48,7 +49,8 @@ def run(options: argparse.Namespace) -> int:
             dims=dict(options.dim),
             inputs=numbers,
         )
-        compilation = write_module(options.model, options.output, settings, stage)
+        backend = BACKENDS[options.target] if options.target else TORCH_BACKEND
+        compilation = backend.writer(options.model, options.output, settings, stage)
     verdict, files = compilation.verdict, compilation.files
     summary = "not verified, as asked" if verdict is None else verdict.summary()
     verified = verdict is not None and verdict.equal

@@ -88,6 +88,12 @@ def strategies() -> NamedValues:
     return NamedValues(_summaries(STRATEGIES), EXACT.name, strategy_of)
 
 
+def backends() -> NamedValues:
+    from relayout.backends.registry import BACKENDS, TORCH_BACKEND
+
+    return NamedValues(_summaries(BACKENDS), TORCH_BACKEND.name, BACKENDS.__getitem__)
+
+
 def objectives() -> NamedValues:
     from relayout.ops.measure import Objective, objective_of
 

@@ -123,7 +123,7 @@ TORCH = Target(
     "torch",
     fused_attention=True,
     rules=nhwc.WAY_BACK,
-    summary="PyTorch, as relayout compiles models for it",
+    summary="PyTorch, which `relayout compile` writes modules for",
 )
 
 TARGETS: Registry[Target] = Registry(

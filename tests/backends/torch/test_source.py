@@ -177,7 +177,7 @@ def test_the_least_number_stays_finite_in_reduced_types(dtype: str | None) -> No
 
 def test_other_targets_devices_and_types_are_refused() -> None:
     model = parsed("{ y = Relu(x) }")
-    with pytest.raises(RelayoutError, match="cannot compile for 'tvm'"):
+    with pytest.raises(RelayoutError, match="unknown backend 'tvm'"):
         relayout.compile(model, target="tvm")
     with pytest.raises(RelayoutError, match="unknown device 'tpu'"):
         relayout.compile(model, device="tpu")
@@ -204,17 +204,6 @@ def test_a_compiled_model_is_compared_with_the_defaults_of_its_file(tmp_path: Pa
     interface = "(float[N,4] x, float[4] b) => (float[N,4] y) <float[4] b = {1, 2, 3, 4}>"
     onnx.save(parsed("{ y = Add(x, b) }", interface), tmp_path / "m.onnx")
     assert main(["compile", str(tmp_path / "m.onnx"), "-o", str(tmp_path / "m_torch.py")]) == 0
-
-
-def test_nothing_is_written_where_numbers_differ(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    onnx.save(parsed("{ y = Relu(x) }"), tmp_path / "m.onnx")
-    monkeypatch.setattr(torch, "relu", torch.tanh)
-    output = tmp_path / "m_torch.py"
-    assert main(["compile", str(tmp_path / "m.onnx"), "-o", str(output)]) == 1
-    assert not output.exists()
-    assert not output.with_suffix(".safetensors").exists()
 
 
 def test_run_tells_and_keeps_the_outputs(

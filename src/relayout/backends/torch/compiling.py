@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from relayout.assign.formulate import Terms
-from relayout.backends.options import CompileOptions
+from relayout.backends.options import Compilation, CompileOptions
 from relayout.backends.torch.choose.tuning import tuned
 from relayout.backends.torch.expanding import editable, expanded
 from relayout.backends.torch.modules.loading import compile_program
@@ -35,18 +34,6 @@ from relayout.verify.verdict import NumericOptions, NumericVerdict
 DEVICES = ("cpu", "cuda")
 MODULE = "model.py"
 """The name of a module that is written only to be verified."""
-
-
-@dataclass(frozen=True, slots=True)
-class Compilation:
-    """What became of a model that was to be written as a module."""
-
-    verdict: NumericVerdict | None
-    files: tuple[Path, ...] = ()
-
-    @property
-    def accepted(self) -> bool:
-        return self.verdict is None or self.verdict.equal
 
 
 def compile_model(

@@ -19,6 +19,9 @@ from relayout.verify.judge import Judge
 from relayout.verify.runtimes import RUNTIMES, RefusedError, Run, Runtime
 from relayout.verify.verdict import NumericOptions, NumericVerdict, unknown
 
+TF32_TOLERANCE = 1e-3
+"""On CUDA torch lets convolutions multiply in TF32, with 10 bits of mantissa."""
+
 
 def compare_written(
     given: Path,
@@ -28,13 +31,20 @@ def compare_written(
 ) -> NumericVerdict:
     """As `compare_compiled` for a written module, in a process of its own."""
     device = options.device
-    if inputs.tolerance is None and options.dtype is not None:
-        inputs = replace(inputs, tolerance=TOLERANCES[options.dtype])
+    if inputs.tolerance is None:
+        inputs = replace(inputs, tolerance=_tolerance(options))
     files = {"given": str(given.resolve()), "module": str(module.resolve())}
     settings = {"device": device, "fixed": options.fix_defaults, "options": inputs.to_json()}
     # CUDA maps far more addresses than it uses, so there they cannot be limited.
     memory = None if device.startswith("cuda") else default_memory()
     return verdict_of("relayout.backends.torch.worker", files | settings, memory=memory)
+
+
+def _tolerance(options: CompileOptions) -> float | None:
+    """The largest error of what a model is computed in; None for that of its own types."""
+    if options.dtype is not None:
+        return TOLERANCES[options.dtype]
+    return TF32_TOLERANCE if options.device.startswith("cuda") else None
 
 
 def compare_compiled(
