@@ -43,6 +43,7 @@ OPTIMIZE = (
 COMPILE = (
     Stop("cli/__init__.py", "main", "the command is found"),
     Stop("cli/compile.py", "run", "options become arguments of the backend"),
+    Stop("backends/registry.py", "Backend.writer", "the backend of --target, torch unless given"),
     Stop("backends/torch/compiling.py", "write_module", "this road; compile_model from Python"),
     Stop("graph/io/load.py", "load", "the file is read and checked, once"),
     Stop("backends/torch/expanding.py", "expanded", "functions in the place of their calls"),
