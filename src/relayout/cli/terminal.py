@@ -137,7 +137,7 @@ def choosing(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def add_form(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--all", action="store_true", help="list every Transpose")
+    parser.add_argument("--all", action="store_true", help="list every Transpose and every attempt")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -148,6 +148,6 @@ EINSUM_HELP = (
     "bytes moved"
 )
 GOAL_HELP = "what to make least"
-BUDGET_HELP = "how long to look for the best choice of layouts (default 10)"
+BUDGET_HELP = "seconds of choosing layouts, all attempts together (default 10)"
 TARGET_HELP = "what the model is to run on"
 KEEP_HELP = "nodes that stay as they are: a name (* and ? match), op:LRN, rank:3 or device:cpu"

@@ -7,7 +7,7 @@ from typing import TypeAlias
 from relayout.assign.component import Component, Decided
 from relayout.assign.strategies.branch import solve_by_branching
 
-_Form: TypeAlias = tuple[object, ...]
+_ComponentForm: TypeAlias = tuple[object, ...]
 """All of a component that a search looks at: not its names, nor what the numbers stand for."""
 
 
@@ -15,7 +15,7 @@ class SearchOnce:
     """Branch and bound that takes over what it has proved for a component of the same form."""
 
     def __init__(self) -> None:
-        self._proved: dict[_Form, Decided] = {}
+        self._proved: dict[_ComponentForm, Decided] = {}
 
     def __call__(self, component: Component, deadline: float) -> Decided:
         """The best choice found until the deadline, with the bound proved until then."""
@@ -28,7 +28,7 @@ class SearchOnce:
         return decided
 
 
-def _form(component: Component) -> _Form:
+def _form(component: Component) -> _ComponentForm:
     """Choice and proof speak of members, options and values by their positions."""
     return (
         tuple(tuple(option[1:] for option in member.options) for member in component.members),
