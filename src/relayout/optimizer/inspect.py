@@ -36,14 +36,15 @@ def inspect(source: ModelSource, *, dims: Mapping[str, int] | None = None) -> Mo
 
 
 def infer_layouts(source: ModelSource, *, look: str = "before") -> LayoutsRecord:
-    """The layout of every tensor, inferred from the operators that tell.
+    """The layout of every tensor, inferred from the operators that fix one.
 
-    Where a Reshape or its like starts something new that nothing behind it names, `look` says
-    which known operator tells: "before" (it is no longer what came in), "after" or "nearest".
+    `look` is where the layout of what a Reshape or a similar operator writes is inferred from if no
+    consumer fixes it: "before" (the operators before it: it is no longer what came in), "after" or
+    "nearest".
     """
     known = [each.value for each in Look]
     if look not in known:
-        raise RelayoutError(f"one can look {', '.join(known)}, not {look!r}")
+        raise RelayoutError(f"look is one of {', '.join(known)}, not {look!r}")
     return layouts_record(opened(source), Look(look))
 
 
