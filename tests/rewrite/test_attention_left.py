@@ -12,9 +12,9 @@ from relayout.targets.target import ONNX, ORT, Target
 from tests.rewrite.rewriting import parse, to_ir
 from tests.rewrite.test_attention import GUARDED, REFUSED, SYMBOLIC, Attention
 
-BETWEEN = "more than a scale and a mask stands between the product with K and Softmax"
+BETWEEN = "more than a scale and a mask is between the product with K and Softmax"
 ELSEWHERE = "the result of Softmax does not go into the product with V alone"
-EITHER = "from opset 23 on it can be one operator; --opset 23 or --target ort lets it"
+EITHER = "from opset 23 on it can be one operator; --opset 23 or --target ort allows it"
 HIDDEN = """s = MatMul (q, k) hidden = Constant <value_float = -inf> ()
     scaled = Where (m, s, hidden)"""
 GUARDED_MASK = Attention(scores=HIDDEN, weights=GUARDED, mask="bool[2,1,5,7] m")
@@ -57,9 +57,9 @@ def test_the_reason_of_every_refusal(case: str) -> None:
             replace(Attention(), element="double"),
             22,
             ONNX,
-            "from opset 23 on it can be one operator; --opset 23 lets it",
+            "from opset 23 on it can be one operator; --opset 23 allows it",
         ),
-        (GUARDED_MASK, 17, ONNX, "from opset 23 on it can be one operator; --opset 23 lets it"),
+        (GUARDED_MASK, 17, ONNX, "from opset 23 on it can be one operator; --opset 23 allows it"),
         (
             GUARDED_MASK,
             17,

@@ -192,7 +192,7 @@ def mode_of(name: str) -> Mode:
 def _open(source: ModelSource) -> LoadedModel:
     loaded = load(source)
     if loaded.frozen is not None:
-        raise RelayoutError(f"the model cannot be looked into: {loaded.frozen}")
+        raise RelayoutError(f"the model may only be copied: {loaded.frozen}")
     return loaded
 
 
@@ -250,5 +250,5 @@ def _verdict_text(verdict: NumericVerdict | None) -> str:
     if verdict is None:
         return NOT_VERIFIED
     if verdict.status == "unknown":
-        return f"cannot be verified, {verdict.reason}; --no-verify writes it all the same"
+        return f"cannot be verified, {verdict.reason}; --no-verify writes it anyway"
     return verdict.summary()

@@ -102,7 +102,7 @@ class Result:
         if self.verdict is None:
             return NOT_VERIFIED
         if self.verdict.status == "unknown":
-            return f"cannot be verified, {self.verdict.reason}; --no-verify writes it all the same"
+            return f"cannot be verified, {self.verdict.reason}; --no-verify writes it anyway"
         return self.verdict.summary()
 
     def record(self) -> RunRecord:

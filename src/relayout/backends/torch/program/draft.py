@@ -50,7 +50,7 @@ class ModuleDraft:
         key = id(tensor)
         if key not in self._known:
             if tensor.dtype == ir.DataType.STRING:
-                raise RelayoutError(f"torch holds no text, as in {quoted(hint)}")
+                raise RelayoutError(f"torch has no tensors of strings, as in {quoted(hint)}")
             name = self.names.fresh(hint)
             self.weights[name] = tensor
             self._known[key] = f"{WEIGHTS}.{name}"
