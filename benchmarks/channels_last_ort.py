@@ -28,7 +28,7 @@ LEVELS = {
 
 
 def network(channels: int, side: int, *, pools: bool) -> onnx.ModelProto:
-    """Convolutions of 3 by 3, each wrapped in Transposes, perhaps with a pool behind each."""
+    """Convolutions of 3 by 3, each wrapped in Transposes, perhaps with a pool after each."""
     random = np.random.default_rng(0)
     constants: dict[str, npt.NDArray[Any]] = {
         "s": np.asarray(0.1, np.float32),
@@ -65,7 +65,7 @@ def network(channels: int, side: int, *, pools: bool) -> onnx.ModelProto:
 
 
 def seconds(models: list[onnx.ModelProto], level: ort.GraphOptimizationLevel) -> list[float]:
-    """The best of several runs of each model, taken in turns."""
+    """The best of several runs of each model, run alternately."""
     options = ort.SessionOptions()
     options.graph_optimization_level, options.intra_op_num_threads = level, 1
     providers = ["CPUExecutionProvider"]

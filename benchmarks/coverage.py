@@ -41,7 +41,7 @@ class Family:
 
     @property
     def barriers(self) -> dict[str, list[str]]:
-        """The operators that run only as they stand, by reason."""
+        """The operators that run only in the given order, by reason."""
         found: dict[str, list[str]] = {}
         for facts in self.facts:
             if facts.rule.barrier and facts.rule is not NOTHING_KNOWN:
@@ -54,7 +54,7 @@ def families() -> list[Family]:
 
 
 def unknown() -> list[str]:
-    """The operators of onnx that nobody has decided about."""
+    """The operators of onnx that no facts are declared for."""
     defined = {(schema.domain, schema.name) for schema in onnx.defs.get_all_schemas_with_history()}
     known = {key for key, facts in FACTS.items() if facts.rule is not NOTHING_KNOWN}
     return [_name(domain, op_type) for domain, op_type in sorted(defined - known)]

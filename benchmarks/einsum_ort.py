@@ -1,6 +1,6 @@
 """Attention with Transposes or with Einsum in ONNX Runtime: python -m benchmarks.einsum_ort
 
-One line per shape: the median time of each, taken in turns, and their ratio. What counts is one
+One line per shape: the median time of each, run alternately, and their ratio. What counts is one
 layer from the features to the merged heads, with its projections.
 """
 
@@ -64,7 +64,7 @@ def session(model: onnx.ModelProto, threads: int) -> onnxruntime.InferenceSessio
 def medians(
     sessions: list[onnxruntime.InferenceSession], feeds: dict[str, Any], seconds: float
 ) -> list[float]:
-    """The median milliseconds of each session; all run in turns."""
+    """The median milliseconds of each session; all run alternately."""
     spent: list[list[float]] = [[] for _ in sessions]
     end = time.perf_counter() + seconds
     while time.perf_counter() < end:
@@ -91,11 +91,11 @@ def main() -> None:
             for value in given.graph.input
         }
         sessions = [session(model, options.threads) for model in (given, result.model)]
-        turned, stated = medians(sessions, feeds, options.seconds)
+        transposed, stated = medians(sessions, feeds, options.seconds)
         print(
-            f"{name}: {result.before.transposes} Transposes {turned:.2f} ms, "
+            f"{name}: {result.before.transposes} Transposes {transposed:.2f} ms, "
             f"{result.after.transposes} Transposes with Einsum {stated:.2f} ms, "
-            f"ratio {stated / turned:.2f}",
+            f"ratio {stated / transposed:.2f}",
             flush=True,
         )
 

@@ -1,7 +1,7 @@
 """Our groups beside those of TVM's FuseOps: python -m benchmarks.fuse_oracle [GRAPHS [FIRST_SEED]]
 
 Draws random graphs over all kinds of operators, with extra outputs and depth limits, and counts
-those that TVM partitions otherwise. Needs the extra `tvm`; ends with 1 if there is a difference.
+those that TVM partitions differently. Needs the extra `tvm`; ends with 1 if there is a difference.
 """
 
 from __future__ import annotations

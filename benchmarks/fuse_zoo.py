@@ -2,7 +2,7 @@
 
 PATH is as for `benchmarks.zoo`. Each model is fused, verified by numbers, written, checked by onnx
 in full, and taken apart again, which must give back the message it was made of. One line a model,
-totals last; the exit code says whether all of them went through.
+totals last; the exit code is 0 if all of them succeeded.
 """
 
 from __future__ import annotations

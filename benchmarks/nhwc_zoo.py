@@ -16,7 +16,9 @@ import relayout
 
 
 def there_and_back(file: Path, folder: Path) -> tuple[int, int, int, bool]:
-    """The Transposes of a model as given, channels last, and turned back; whether twice is once."""
+    """The Transposes of a model as given, channels last, and converted back; whether a second
+    conversion changes nothing.
+    """
     there, back = folder / "there.onnx", folder / "back.onnx"
     first = relayout.optimize(file, there, target="nhwc", verify=False)
     second = relayout.optimize(there, back, target="onnx", minimize="count", verify=False)
@@ -38,8 +40,8 @@ def main() -> int:
         total.update(models=1, given=given, there=there, back=back)
         total.update(more=back > given, unsettled=not is_settled)
         if back > given or not is_settled:
-            told = "" if is_settled else ", and a second run changes it"
-            print(f"{file.stem}: {given} -> {there} -> {back}{told}", flush=True)
+            note = "" if is_settled else ", and a second run changes it"
+            print(f"{file.stem}: {given} -> {there} -> {back}{note}", flush=True)
     print(dict(total))
     return 1 if total["more"] or total["unsettled"] or total["refused"] else 0
 

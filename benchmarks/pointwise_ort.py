@@ -1,7 +1,7 @@
 """1x1 convolutions of [N,H,C,W] in ONNX Runtime: python -m benchmarks.pointwise_ort
 
 One line per shape, of floats and of bytes: the median time between Transposes, as a product, and
-as a convolution whose batch is N and H together, taken in turns, with how much faster they are.
+as a convolution whose batch is N and H together, run alternately, with how much faster they are.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ def line(shape: tuple[int, ...], ways: dict[str, str], options: argparse.Namespa
     x = random.integers(0, 255, given).astype(data)
     sessions = [session(model(shape, way, weight), options.threads) for way in ways.values()]
     spent = medians(sessions, {"x": x}, options.seconds)
-    told = zip(ways, spent, strict=True)
-    return ", ".join(f"{way} {ms:.2f} ms ({spent[0] / ms:.2f})" for way, ms in told)
+    times = zip(ways, spent, strict=True)
+    return ", ".join(f"{way} {ms:.2f} ms ({spent[0] / ms:.2f})" for way, ms in times)
 
 
 def main() -> None:

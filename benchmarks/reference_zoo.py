@@ -2,10 +2,10 @@
 
 python -m benchmarks.reference_zoo PATH [--only NAME ...] [--minimize count] [--limit SECONDS]
 
-PATH is a zoo as for `benchmarks.zoo`, with an `index.json` that says what to feed. One line a
+PATH is a zoo as for `benchmarks.zoo`, with an `index.json` that lists the inputs. One line a
 model: whether the numbers are equal, by the same tolerance as everywhere, or why the evaluator does
 not run it as given. Each model is run in a process of its own, for at most the limit. The exit code
-says whether no model differs.
+is 0 if no model differs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from relayout.verify.runtimes import REFERENCE, RefusedError
 
 
 def judged(entry: Entry, minimize: str, scratch: Path) -> str:
-    """What the evaluator says about one model."""
+    """The verdict on one model, run in the evaluator."""
     result = optimize(entry.file, minimize=minimize, verify=False)
     if not result.changed:
         return "as given"

@@ -35,7 +35,7 @@ from tests.suites.random_graphs import random_graph
 
 RANDOM_GRAPHS = 60
 BUDGET = "20"
-"""Seconds of choosing. Where they run out time decides, and such an output is not compared."""
+"""Seconds of choosing. Where they run out the result depends on time, so it is not compared."""
 
 TIMED_OUT = "time ran out"
 
@@ -79,13 +79,13 @@ def _run(file: Path, way: Way) -> Run:
         output = Path(folder) / f"out{way.suffix}"
         command, *flags = way.arguments
         call = [command, str(file), "-o", str(output), "--no-verify", "--json", *flags]
-        said = io.StringIO()
+        printed = io.StringIO()
         start = time.process_time()
-        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
             code = relayout(call)
         seconds = time.process_time() - start
         written = sorted(Path(folder).iterdir())
-        if '"optimal": false' in said.getvalue():
+        if '"optimal": false' in printed.getvalue():
             return TIMED_OUT, round(seconds, 3)
         digest = hashlib.sha256(b"".join(each.read_bytes() for each in written)).hexdigest()
         return (digest[:20] if written else f"exit code {code}"), round(seconds, 3)
@@ -128,7 +128,7 @@ def _replayed(task: tuple[str, Path, Sequence[str]]) -> tuple[str, dict[str, Run
     return name, replayed(file, only)
 
 
-def _told(
+def _reported(
     results: Iterable[tuple[str, dict[str, Run]]], kept: dict[str, Run], record: Path | None
 ) -> dict[str, Run]:
     """Print a line a model, and every output that differs from what was kept."""
@@ -158,7 +158,7 @@ def main() -> int:
     options = parser.parse_args()
     kept = json.loads(options.against.read_text()) if options.against else {}
     runs = {name: tuple(run) for name, run in kept.items()}
-    found = _told(_all(options), runs, options.record)
+    found = _reported(_all(options), runs, options.record)
     differing = [name for name in found if name in kept and _differs(kept[name], found[name])]
     print(f"{len(found)} outputs, {sum(run[1] for run in found.values()):.0f} s of CPU time")
     if options.against:

@@ -1,7 +1,7 @@
 """Softmax along the last axis and along another in ONNX Runtime: python -m benchmarks.softmax_ort
 
 One line per shape of attention scores: the median time along the last axis, along the one before
-it, and between two Transposes that bring that one to the end, taken in turns, with their ratios.
+it, and between two Transposes that bring that one to the end, run alternately, with their ratios.
 """
 
 from __future__ import annotations

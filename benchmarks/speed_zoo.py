@@ -1,7 +1,7 @@
 """Models in ONNX Runtime as given and optimised: python -m benchmarks.speed_zoo PATH
 
-PATH is a zoo as for `benchmarks.zoo`, with an `index.json` that says what to feed. One line a model
-that changes: the median time of each, taken in turns, and how many times as fast the optimised one
+PATH is a zoo as for `benchmarks.zoo`, with an `index.json` that lists the inputs. One line a model
+that changes: the median time of each, run alternately, and how many times as fast the optimised one
 is; the geometric mean last. Fewer Transposes are not always less time: a runtime has its own ways
 to get rid of them, and joins operators only where it finds them as it expects.
 """

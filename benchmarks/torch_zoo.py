@@ -31,7 +31,7 @@ QUANTISED = 0.05
 
 @dataclass(frozen=True)
 class Row:
-    """What there is to tell about one model."""
+    """What is reported about one model."""
 
     name: str
     reason: str = ""
@@ -72,7 +72,7 @@ def expected(path: Path, feeds: dict[str, Any]) -> list[Any]:
 def allowed(row: dict[str, Any]) -> float:
     """The usual tolerance, or what ONNX Runtime's own levels differ by where that is more.
 
-    In a quantised model a sum that is rounded otherwise may move a number by a whole step.
+    In a quantised model a sum that is rounded differently may move a number by a whole step.
     """
     noise = max((value for value in row.get("noise") or () if value is not None), default=0.0)
     usual = TOLERANCES["float16" if row["precision"] == "float16" else "float32"]
@@ -104,7 +104,7 @@ def _real(value: Any) -> Any:
     return np.asarray(value).astype(np.float32)
 
 
-def told(row: Row) -> str:
+def line(row: Row) -> str:
     if row.reason:
         return f"{row.name}: FAILED, {row.reason}"
     verdict = "ok" if row.good else "DIFFERS"
@@ -124,7 +124,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as scratch:
         for entry in entries(options.path, options.only, Path(scratch)):
             rows.append(judge(entry, tune=options.tune))
-            print(told(rows[-1]), flush=True)
+            print(line(rows[-1]), flush=True)
     good = sum(row.good for row in rows)
     ran = sum(not row.reason for row in rows)
     print(f"{len(rows)} models, {ran} run, {good} within tolerance")

@@ -2,8 +2,8 @@
 
 PATH holds `*.onnx` files, or an `index.json` with packed models and the `slim.py` that unpacks
 them. ARGS go to `relayout optimize`. One line a model, one for each quantised model with a twin in
-floats, totals last; the exit code says whether all models were read, optimised, verified and
-written. `proved` counts the models whose choice of layouts is proved to cost least, `twins_behind`
+floats, totals last; the exit code is 0 if all models were read, optimised, verified and written.
+`proved` counts the models for which no choice among the variants offered costs less, `twins_behind`
 the quantised models that keep more Transposes than their twin. Among ARGS `--minimize count` lets
 products between quantisers become Einsums like those of floats, and `--no-einsum` with it keeps
 both products, those between quantisers such that runtimes use bytes.
@@ -69,7 +69,7 @@ def entries(folder: Path, only: list[str], scratch: Path, *, keep: bool = False)
 
 
 def optimise(entry: Entry, rest: list[str], scratch: Path) -> dict[str, Any]:
-    """What the command line says about one model."""
+    """What the command line reports about one model."""
     output = scratch / "out.onnx"
     command = [sys.executable, "-m", "relayout", "optimize", str(entry.file), "-o", str(output)]
     start = time.perf_counter()
@@ -84,7 +84,7 @@ def optimise(entry: Entry, rest: list[str], scratch: Path) -> dict[str, Any]:
 
 
 def best_peer(row: dict[str, Any]) -> int:
-    """The fewest Transposes that any tool with portable output leaves, if the index says."""
+    """The fewest Transposes that any tool with portable output leaves, if the index has it."""
     left = row.get("transposes_left") or {}
     return min((left[tool] for tool in PORTABLE if left.get(tool) is not None), default=1 << 30)
 
@@ -103,7 +103,7 @@ def twins(counts: dict[str, Counts], quantised: set[str]) -> Iterator[tuple[str,
             yield name, min(same, key=lambda each: abs(counts[each][0] - before))
 
 
-def told_twins(counts: dict[str, Counts], quantised: set[str]) -> Counter[str]:
+def reported_twins(counts: dict[str, Counts], quantised: set[str]) -> Counter[str]:
     """Print what each pair of twins keeps."""
     total: Counter[str] = Counter()
     for name, twin in twins(counts, quantised):
@@ -149,7 +149,7 @@ def main() -> int:
                 f"{record['seconds']:.1f} s{'; ' + notices if notices else ''}",
                 flush=True,
             )
-    total.update(told_twins(counts, quantised))
+    total.update(reported_twins(counts, quantised))
     print(dict(total))
     return 0 if total["good"] == total["models"] else 1
 

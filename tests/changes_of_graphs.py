@@ -104,5 +104,5 @@ def _held_as(holder: ast.expr, aliases: Mapping[str, str]) -> str | None:
 
 
 def _is_own(attribute: ast.Attribute) -> bool:
-    """Whether an object reads a field of its own: classes of this package are no graphs."""
+    """Whether an object reads a field of its own: classes of this package are not graphs."""
     return isinstance(attribute.value, ast.Name) and attribute.value.id == "self"

@@ -144,7 +144,7 @@ def test_compare_prints_a_row_a_strategy_and_the_bound_last(
 ) -> None:
     assert main(["compare", str(given)]) == 0
     rows = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.strip()]
-    assert rows[2:] == ["as", *STRATEGIES, "proved"]
+    assert rows[2:] == ["as", *STRATEGIES, "lower", "lower"]
 
 
 def test_compare_as_json_without_verifying(given: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -157,7 +157,7 @@ def test_compare_as_json_without_verifying(given: Path, capsys: pytest.CaptureFi
     assert last["cost"] == record["bound"]
 
 
-def test_a_difference_is_told_below_the_table() -> None:
+def test_a_difference_is_shown_below_the_table() -> None:
     figures = Figures(1, 2, 3)
     wrong = StrategyRecord(
         "odd", 0, 1, figures, 5, 0.1, False, "different", "different: output 'y'"

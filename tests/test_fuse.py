@@ -1,4 +1,4 @@
-"""relayout.fuse and `relayout fuse`: what is written, what is told, and what is refused."""
+"""relayout.fuse and `relayout fuse`: what is written, reported and refused."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_limit_on_operators(given: Path) -> None:
     assert max(sizes) <= 2
 
 
-def test_json_tells_groups_and_figures(given: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_has_groups_and_figures(given: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["fuse", str(given), "--json"]) == 0
     record = json.loads(capsys.readouterr().out)
     kernels = {way: figures["kernels"] for way, figures in record["figures"].items()}
@@ -88,7 +88,7 @@ def test_the_report_shows_all_ways(given: Path, capsys: pytest.CaptureFixture[st
         assert word in text
 
 
-def test_mode_tvm_is_told_apart(given: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_mode_tvm_has_figures_of_its_own(given: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["fuse", str(given), "--json", "--mode", "tvm", "--no-verify"]) == 0
     record = json.loads(capsys.readouterr().out)
     assert list(record["figures"]) == ["unfused", "tvm"]
@@ -120,7 +120,7 @@ def test_an_explanation_in_words() -> None:
         "[bold]pool[/bold] in main",
         "runs alone",
         "a -> pool: two_anchors: Pool is a second complex operator",
-        "pool -> its readers: extern: the model gives it back",
+        "pool -> its consumers: extern: the model gives it back",
     ]
 
 
@@ -156,7 +156,7 @@ def test_a_model_that_may_not_be_changed_is_copied(tmp_path: Path) -> None:
     assert output.read_bytes() == given.read_bytes()
 
 
-def test_calls_that_were_changed_are_taken_apart_and_it_is_said(
+def test_calls_that_were_changed_are_taken_apart_and_reported(
     given: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fused, flat = given.with_name("fused.onnx"), given.with_name("flat.onnx")

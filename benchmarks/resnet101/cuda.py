@@ -109,11 +109,11 @@ def inductor(case: Case, *, freezing: bool) -> Run:
 
 
 def with_relayout(case: Case) -> Run:
-    """From the ONNX model; its own graph is taken off, for all ways are captured alike."""
+    """From the ONNX model, without its own CUDA graph, since all ways are captured alike."""
     given = onnx_model(case.net, case.batch)
     program, choices = tuned(relayout_torch.program_of(given, device="cuda", dtype="float16"))
-    for told in dict.fromkeys(" ".join(_words(choice)) for choice in choices):
-        print(f"    {told}", flush=True)
+    for text in dict.fromkeys(" ".join(_words(choice)) for choice in choices):
+        print(f"    {text}", flush=True)
     model = compile_program(program)
     forward = getattr(model.forward, "forward", model.forward)
     image = case.image.half().contiguous(memory_format=LAST)
@@ -143,7 +143,7 @@ QUICK: tuple[tuple[str, int, tuple[str, ...]], ...] = (
 """What is measured beside relayout, the most important first."""
 
 BATCHES = (64, 32, 16, 1)
-LEAST = 8.0
+MINIMUM_LEFT = 8.0
 """Seconds without which nothing new is begun."""
 
 
@@ -167,7 +167,7 @@ class Session:
     turn: int = 0
 
     def measure(self, name: str, batch: int, ways: tuple[str, ...]) -> None:
-        """Time ways side by side; one that fails is told of and left out."""
+        """Time ways side by side; one that fails is reported and left out."""
         self.turn += 1
         runs: dict[str, Run] = {}
         errors: dict[str, float] = {}
@@ -189,7 +189,7 @@ class Session:
         except TimeoutError:
             raise
         except Exception as error:  # noqa: BLE001 - the other ways are still worth measuring
-            self.results.note(f"{name} at batch {batch}, {way}: {_told(error)}")
+            self.results.note(f"{name} at batch {batch}, {way}: {_error_text(error)}")
             return None
         print(f"  {way} ready after {time.monotonic() - begun:.1f} s", flush=True)
         return self.ready[key]
@@ -215,7 +215,7 @@ def run(
     for name, batch, ways in plan:
         if batch not in batches:
             continue
-        if clock.left < LEAST:
+        if clock.left < MINIMUM_LEFT:
             results.note(f"no time left for {name} at batch {batch}")
             continue
         print(f"{name} at batch {batch}, {clock.left:.0f} s left", flush=True)
@@ -223,8 +223,8 @@ def run(
             with clock.stopping(), torch.no_grad():
                 session.measure(name, batch, ways)
         except Exception as error:  # noqa: BLE001 - the rest is still worth measuring
-            results.note(f"{name} at batch {batch}: {_told(error)}")
+            results.note(f"{name} at batch {batch}: {_error_text(error)}")
 
 
-def _told(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"

@@ -1,4 +1,4 @@
-"""Times of several ways to run the same thing, taken in turns."""
+"""Times of several ways to run the same thing, run alternately."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Run = Callable[[], Any]
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """The middle of what was measured, and where eight tenths of it lie."""
+    """The median of what was measured, and the range of the middle eight tenths."""
 
     median: float
     low: float
     high: float
     each: tuple[float, ...]
-    """Turn by turn."""
+    """One time per round; each round runs every way once."""
 
     @classmethod
     def of(cls, seconds: list[float]) -> Times:
@@ -30,7 +30,7 @@ class Times:
         return cls(statistics.median(ordered), ordered[tenth], ordered[-1 - tenth], tuple(seconds))
 
     def longer_than(self, other: Times) -> float:
-        """How many times as long as another: the middle of all turns, each compared with its own.
+        """How many times as long as another: the median over the rounds, compared in each round.
 
         A machine that others use is slower at one time than at another, for all ways alike.
         """
@@ -52,11 +52,11 @@ def in_turns(
 
 
 PAUSE = 0.2
-"""Seconds after which threads of whoever ran before have stopped to wait for more."""
+"""Seconds after which the threads of the way that ran before have gone to sleep."""
 
 
 def wall_seconds(run: Run, repeats: int = 3) -> float:
-    """Time of one run among several in a row, with the threads of nobody else awake."""
+    """Time of one run among several in a row, with no threads of other ways awake."""
     time.sleep(PAUSE)
     for _ in range(2):
         run()

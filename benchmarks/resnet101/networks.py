@@ -33,7 +33,7 @@ def _bottleneck(net: Network, value: str, depth: int, width: int, stride: int) -
 
 
 def mobilenet_v2() -> Network:
-    """Inverted residual blocks: expand, filter each channel alone, project."""
+    """Inverted residual blocks: expansion, depthwise convolution, projection."""
     net = Network("mobilenet_v2")
     value = net.clip6(_conv_norm(net, net.INPUT, (3, 32), 3, 2))
     depth = 32
@@ -58,7 +58,7 @@ def _inverted(net: Network, value: str, depths: tuple[int, int], factor: int, st
 
 
 def convnext_tiny() -> Network:
-    """Blocks of a 7x7 filter per channel and a perceptron over the channels, stored last."""
+    """Blocks of a depthwise 7x7 convolution and a perceptron over the channels, stored last."""
     net = Network("convnext_tiny")
     value = net.conv(net.INPUT, (3, 96), 4, stride=4, pad=0, biased=True)
     value = _norm_over_channels(net, value, 96)

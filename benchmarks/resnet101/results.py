@@ -16,8 +16,8 @@ RELAYOUT = "relayout"
 TOP = """\
 # ResNet-101 and three other networks
 
-Written by `python -m benchmarks.resnet101`. All ways of a network and batch size are timed in turns
-in one process and compared turn by turn; the middle of that is how much faster relayout is.
+Written by `python -m benchmarks.resnet101`. All ways of a network and batch size run alternately in
+one process and are compared round by round; the median is how much faster relayout is.
 An error is the distance from float64 (on CPU) or float32 (on GPU), by its length.
 """
 HEAD = "| network | batch | way | median ms | 10% to 90% | error | relayout is faster by |"
@@ -32,7 +32,7 @@ class Row:
     error: float
     """The distance from float32, by its length."""
     turn: int = 0
-    """Rows of one turn were measured side by side."""
+    """Rows of one round were measured side by side."""
 
     @property
     def key(self) -> tuple[str, int, int]:
@@ -41,7 +41,7 @@ class Row:
 
 @dataclass(slots=True)
 class Results:
-    """All rows so far, and the file they stand in."""
+    """All rows so far, and the file they are written to."""
 
     path: Path
     title: str
@@ -65,7 +65,7 @@ class Results:
         self.write()
 
     def ratios(self, way: str) -> dict[tuple[str, int, int], float]:
-        """By network, batch and turn, how many times as fast as a way relayout is."""
+        """By network, batch and round, how many times as fast as a way relayout is."""
         own = {row.key: row.times for row in self.rows if row.way == RELAYOUT}
         return {
             row.key: row.times.longer_than(own[row.key])

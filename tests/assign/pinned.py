@@ -8,11 +8,12 @@ from relayout.ops.measure import Objective
 from tests.assign.layouting import laid_out
 
 
-def turn(digits: str) -> str:
+def perm(digits: str) -> str:
+    """A Transpose with this perm, in ONNX text."""
     return f"Transpose<perm=[{','.join(digits)}]>"
 
 
-OUT, BACK, SWAP = turn("0231"), turn("0312"), turn("021")
+OUT, BACK, SWAP = perm("0231"), perm("0312"), perm("021")
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,7 +74,7 @@ def test_scales_of_features_follow_their_axis(
 
 @by_each_objective
 def test_scales_that_the_run_gives_follow_only_with_a_transpose_of_their_own(minimize: str) -> None:
-    """They are smaller than what they scale, so turning them is what moves least."""
+    """They are smaller than what they scale, so transposing them moves the fewest bytes."""
     result = optimised(
         """g (uint8[2,6,8,4] x, float[2,4,3,8] scale) => (float[2,6,8,4] y) {
             t = Transpose<perm=[0,3,1,2]>(x)
@@ -89,7 +89,7 @@ def test_scales_that_the_run_gives_follow_only_with_a_transpose_of_their_own(min
 
 
 @by_each_objective
-def test_a_weight_with_blocks_is_turned_at_compile_time(minimize: str) -> None:
+def test_a_weight_with_blocks_is_transposed_at_compile_time(minimize: str) -> None:
     result = optimised(
         """g (float[3,8] x) => (float[3,6] y) {
             v = DequantizeLinear<axis=1, block_size=4>(weight, scale, zero)

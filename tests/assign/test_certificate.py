@@ -280,5 +280,5 @@ def test_a_worse_choice_is_not_proved_by_the_proof_of_a_better_one() -> None:
 
 
 @pytest.mark.parametrize("data", [{}, {"components": [{}]}, {"components": 3, "cost": 0}])
-def test_what_is_no_certificate_is_refused(data: Certificate) -> None:
+def test_what_is_not_a_certificate_is_refused(data: Certificate) -> None:
     assert verify(data)

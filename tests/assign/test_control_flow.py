@@ -1,4 +1,4 @@
-"""Orders cross the borders of If, and captured tensors are turned where it costs least."""
+"""Orders cross the borders of If, and captured tensors are transposed where it costs least."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_branch_without_the_transpose_pays_for_it(objective: Objective) -> Non
     )
 
 
-def test_a_captured_tensor_is_turned_once_for_both_branches() -> None:
+def test_a_captured_tensor_is_transposed_once_for_both_branches() -> None:
     assert_left(
         f"""g ({NHWC} x, float[7,7] m, float[7,7] w, bool c) => ({NCHW} z) {{
             z = If (c) <

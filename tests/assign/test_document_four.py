@@ -56,28 +56,28 @@ def test_small_networks(body: str, output: str, expected: int) -> None:
     assert left_by(text, *SIMPLIFYING) == [expected] * len(SIMPLIFYING)
 
 
-def test_weights_are_turned_at_compile_time_and_the_old_ones_are_gone() -> None:
+def test_weights_are_transposed_at_compile_time_and_the_old_ones_are_gone() -> None:
     model = written(parse(CHAIN), "auto-nhwc").model
     assert [list(weight.dims) for weight in model.graph.initializer] == [[1, 1, 3, 3]]
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
-def test_a_weight_that_a_caller_may_override_is_no_constant(name: str) -> None:
+def test_a_weight_that_a_caller_may_override_is_not_a_constant(name: str) -> None:
     text = graph("y = Conv(x, w)", inputs=f"{IMAGE} x, float[3,3,1,1] w")
     assert left_by(text, name) == [0]
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
-def test_a_weight_that_a_caller_has_to_give_is_turned_at_every_run(name: str) -> None:
+def test_a_weight_that_a_caller_has_to_give_is_transposed_at_every_run(name: str) -> None:
     text = f"network ({IMAGE} x, float[3,3,1,1] w) => ({IMAGE} y) {{ y = Conv(x, w) }}"
     assert left_by(text, name) == [3]
 
 
-def test_it_is_told_which_defaults_are_turned_at_every_run() -> None:
+def test_defaults_that_are_transposed_at_every_run_are_reported() -> None:
     body = "a = Transpose<perm=[1,0,2,3]>(w) y = Conv(x, a)"
     text = graph(body, inputs=f"{IMAGE} x, float[3,3,1,1] w")
-    (told,) = optimize(parse(text), target="onnx", verify=False).record().notices
-    assert told.startswith("an input with a default is turned at every run")
+    (notice,) = optimize(parse(text), target="onnx", verify=False).record().notices
+    assert notice.startswith("an input with a default is transposed at every run")
     assert not optimize(parse(CHAIN), target="nhwc", verify=False).record().notices
 
 
@@ -99,7 +99,7 @@ def test_what_is_channels_last_already_is_left_alone() -> None:
     assert again.model == there
 
 
-def test_unchanged_is_told() -> None:
+def test_unchanged_is_reported() -> None:
     given = parse(f"idle ({IMAGE} x) => ({IMAGE} y) {{ y = Relu(x) }}")
     result = optimize(given, target="nhwc", strategy="auto-nhwc")
     assert not result.changed
@@ -107,7 +107,7 @@ def test_unchanged_is_told() -> None:
     assert result.record().verdict == "the same model"
 
 
-def test_every_operand_of_a_sum_is_turned() -> None:
+def test_every_operand_of_a_sum_is_transposed() -> None:
     body = "a = BatchNormalization(x, s, s, s, s) y = Add(a, z)"
     inputs = f"{IMAGE} x, {IMAGE} z"
     text = graph(body, inputs=inputs, more="float[3] s = {1.0, 2.0, 3.0}")
@@ -121,7 +121,7 @@ def test_one_operand_channels_last_does_not_outweigh_three() -> None:
     assert left_by(text, *SIMPLIFYING) == [2] * len(SIMPLIFYING)
 
 
-def test_a_value_read_by_two_convolutions_is_turned_once() -> None:
+def test_a_value_read_by_two_convolutions_is_transposed_once() -> None:
     text = graph("a = Conv(x, w) b = Conv(x, w) c = Sub(a, b) y = Relu(c)")
     assert left_by(text, *SIMPLIFYING) == [2] * len(SIMPLIFYING)
 
@@ -138,7 +138,7 @@ def test_any_number_of_axes(rank: int) -> None:
 
 @pytest.mark.parametrize("shape", ["[3,1,1]", "[5]", "[4,5]", "[1,3,1,1]", ""])
 def test_operands_of_fewer_axes_do_not_stop_it(shape: str) -> None:
-    """Given at run time they are turned by themselves, which moves less than the image."""
+    """Given at run time they are transposed by themselves, which moves less than the image."""
     inputs = f"{IMAGE} x, float{shape} z"
     text = graph("a = Conv(x, w) b = Add(a, z) y = Conv(b, w)", inputs=inputs)
     (left,) = left_by(text, "exact")
@@ -146,7 +146,7 @@ def test_operands_of_fewer_axes_do_not_stop_it(shape: str) -> None:
     assert left <= images + (shape == "[4,5]")
 
 
-def test_a_pool_that_tells_places_stays_as_it_is() -> None:
+def test_a_pool_that_returns_indices_stays_as_it_is() -> None:
     """Places are counted through the whole tensor, channels first."""
     text = f"""places ({IMAGE} x) => (float[2,3,3,4] y, int64[2,3,3,4] p) {{
         a = Relu(x)
@@ -177,7 +177,7 @@ REGIONS_TWO = """two (float[3,1,5,5] x, float[2,3,3,3] v, float[2,3,3,3] u)
 
 @pytest.mark.parametrize(("text", "most"), [(REGIONS_ONE, 4), (REGIONS_TWO, 5)])
 def test_shared_borders_of_regions(text: str, most: int) -> None:
-    """The input serves two convolutions, a result two Reshapes; weights of the caller are turned.
+    """The input serves two convolutions, a result two Reshapes; caller's weights are transposed.
 
     A Reshape that drops an axis of length 1 needs nothing.
     """

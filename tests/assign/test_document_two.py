@@ -95,7 +95,7 @@ def test_plus_takes_in_nothing_that_mixes_axes() -> None:
 
 
 @pytest.mark.parametrize("last", ["Identity", "Softmax"])
-def test_flattening_is_refused_and_the_numbers_tell_why(last: str) -> None:
+def test_flattening_is_refused_and_the_numbers_show_why(last: str) -> None:
     """conv, Reshape(N, -1), Softmax: of 0 to 7 channels last would give 0 4 1 5 2 6 3 7."""
     text = f"""flattened (float[1,2,2,2] x) => (float[1,8] y)
     <float[2,2,1,1] w = {{1.0, 0.0, 0.0, 1.0}}, int64[2] flat = {{1, -1}}> {{
@@ -168,7 +168,7 @@ def test_one_conversion_for_all_that_leave_a_region() -> None:
     assert left_by(text, *STRATEGIES) == [2] * len(STRATEGIES)
 
 
-def test_an_existing_transpose_that_is_no_inverse_is_composed() -> None:
+def test_an_existing_transpose_that_is_not_the_inverse_is_composed() -> None:
     """Rows and columns change places between two kernels: one Transpose, not three."""
     text = f"""turned ({IMAGE} x) => (float[1,2,5,4] y) <{WEIGHT}> {{
         a = Conv(x, w)
@@ -219,7 +219,7 @@ def test_nine_nodes_of_three_colours_are_three_sets() -> None:
     assert groups == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
 
 
-def test_sets_are_told_by_their_root_however_long_the_way() -> None:
+def test_sets_are_identified_by_their_root_at_any_depth() -> None:
     sets = UnionFind(100_000)
     for item in range(99_999):
         sets.join(item, item + 1)

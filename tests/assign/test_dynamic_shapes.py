@@ -1,4 +1,4 @@
-"""Views, products and attention whose lengths only the run tells."""
+"""Views, products and attention whose lengths are known only at run time."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_it_becomes_a_constant_when_the_lengths_are_known() -> None:
 
 
 @pytest.mark.parametrize(("opset", "transposes"), [(13, 2), (14, 0)])
-def test_without_allowzero_an_empty_result_could_not_be_told(opset: int, transposes: int) -> None:
+def test_without_allowzero_an_empty_result_could_not_be_stated(opset: int, transposes: int) -> None:
     assert_dynamic(MOVED, transposes, opset=opset)
 
 

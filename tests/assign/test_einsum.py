@@ -81,7 +81,7 @@ def test_nothing_is_stated_as_einsum_where_that_is_forbidden() -> None:
 
 
 def test_the_fewest_transposes_are_those_beside_einsum() -> None:
-    """Nobody has to ask for the only standard operator that says it without Transposes."""
+    """It needs no option: it is the only standard operator that states it without Transposes."""
     result = optimised(ATTENTION, einsum=None)
     assert canonical(result.model) == canonical(parse(ATTENTION_BY_EQUATIONS, 17))
 
@@ -107,7 +107,7 @@ def test_other_targets_take_an_einsum_only_if_asked(target: str) -> None:
     ("options", "transposes"),
     [("", 1), ("--einsum", 0), ("--minimize count", 0), ("--minimize count --no-einsum", 1)],
 )
-def test_the_command_line_says_when(
+def test_the_command_line_reports_when(
     options: str, transposes: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "given.onnx"
@@ -126,7 +126,7 @@ LAST_TWO = {
 
 
 @pytest.mark.parametrize("case", LAST_TWO)
-def test_no_transpose_of_the_last_two_axes_stays_behind_a_product(case: str) -> None:
+def test_no_transpose_of_the_last_two_axes_stays_after_a_product(case: str) -> None:
     left, right, result, perm = LAST_TWO[case].split(", ")
     text = f"""g ({left}, {right}) => ({result}) {{
         m = MatMul(a, b)
@@ -191,7 +191,7 @@ REFUSED = {
     "an opset before it": (BATCHED, 11),
     "a type without kernels": (BATCHED.replace("float[", "float16["), 17),
     "a batch that is repeated": (BATCHED.replace("[2,5,3]", "[1,5,3]"), 17),
-    "a batch of which nobody knows": (BATCHED.replace("float[2,5,3]", "float[B,5,3]"), 17),
+    "a batch of unknown length": (BATCHED.replace("float[2,5,3]", "float[B,5,3]"), 17),
 }
 
 
@@ -204,7 +204,7 @@ def test_what_is_refused(case: str) -> None:
 
 
 def test_products_between_quantisers() -> None:
-    """Where Transposes count they become Einsums, which is told; where bytes count they stay."""
+    """Where Transposes count they become Einsums, as reported; where bytes count they stay."""
     text = """g (float[2,4,5] a, float[2,5,3] b) => (float[2,3,4] y)
         <float s = {0.5}, uint8 z = {128}> {
         qa = QuantizeLinear(a, s, z)
@@ -263,7 +263,7 @@ def test_the_certificate_is_about_the_same_choice() -> None:
 
 
 def test_a_result_of_an_einsum_follows_its_readers() -> None:
-    """An equation that is there already takes the order that something far behind it wants."""
+    """A given equation takes the order that an operator far after it needs."""
     model = parse(
         """g (float[2,5,4] q, float[2,4,7] k) => (float[2,7,5] y) {
             s = Einsum<equation="bqd,bdk->bqk">(q, k)

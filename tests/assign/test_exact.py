@@ -16,7 +16,7 @@ from tests.assign.random_problems import CHOICES, SHAPES, Shape, brute_force, ra
 
 
 def check(problem: LayoutProblem) -> None:
-    """The answer is the least cost, says so, and its proof holds."""
+    """The answer is the minimal cost, is reported as such, and its proof holds."""
     assignment = solve(problem)
     assert evaluate(problem, assignment.choice) == assignment.cost == brute_force(problem)
     assert assignment.optimal, str(assignment)
@@ -60,7 +60,7 @@ def twisted(copies: int) -> LayoutProblem:
     return LayoutProblem((source, *adds), values)
 
 
-def test_a_twist_costs_a_copy_wherever_it_stands() -> None:
+def test_a_twist_costs_a_copy_wherever_it_is() -> None:
     assignment = solve(twisted(5))
     assert (assignment.cost, assignment.optimal) == (5, True)
 
@@ -83,7 +83,7 @@ def test_a_problem_without_operators_costs_nothing() -> None:
     assert (assignment.choice, assignment.cost, assignment.optimal) == ((), 0, True)
 
 
-def test_without_time_the_answer_is_no_worse_than_as_given_and_its_bound_holds() -> None:
+def test_without_time_the_answer_is_at_most_the_given_cost_and_its_bound_holds() -> None:
     random = Random(5)
     shape = Shape(operators=60, orders=4, variants=4, labels=True)
     open_ = 0

@@ -1,4 +1,4 @@
-"""Every Transpose says which demands conflict at it, or that it is not needed."""
+"""Every Transpose is explained by the demands that conflict at it, or is not needed."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from onnx import TensorProto, helper, numpy_helper
 
 from relayout.api import optimize
 from relayout.assign.explain import NAMED, WALKED, explanations
-from relayout.assign.inherent import Possible
+from relayout.assign.needed import Possible
 from relayout.assign.problem import as_given, copies
 from relayout.cli.demo_model import network
 from relayout.graph.io.load import load
 from relayout.graph.source_line import STACK_KEY, source_line
 from relayout.report.explanation import (
     AVOIDABLE,
-    INHERENT,
     INVALID,
+    NEEDED,
     NO_CONFLICT,
     NO_DATA,
     PASSES_ON,
@@ -65,7 +65,7 @@ def explained(
     return {str(transpose.name): why for transpose, why in found.items()}
 
 
-def test_the_border_and_the_operator_behind_others_are_named() -> None:
+def test_the_border_and_the_operator_after_others_are_named() -> None:
     nodes = [
         node("Transpose", ["x"], "first", perm=TO_NCHW),
         node("Relu", ["first"], "before"),
@@ -85,7 +85,7 @@ def test_the_border_and_the_operator_behind_others_are_named() -> None:
     assert [demand.reason for demand in last.wanted_by.named] == [
         "the model's output 'last', declared in this order"
     ]
-    assert first.note == last.note == INHERENT
+    assert first.note == last.note == NEEDED
 
 
 def test_another_reader_of_the_tensor_keeps_its_order() -> None:
@@ -132,7 +132,7 @@ def test_transposes_without_a_conflict_are_avoidable() -> None:
     assert undecided == {"there": NO_CONFLICT, "back": NO_CONFLICT}
 
 
-def test_a_chain_says_which_of_its_transposes_do_nothing() -> None:
+def test_transposes_of_a_chain_that_do_nothing_are_found() -> None:
     nodes = [
         node("Transpose", ["x"], "there", perm=TO_NCHW),
         node("Transpose", ["there"], "back", perm=TO_NHWC),
@@ -144,7 +144,7 @@ def test_a_chain_says_which_of_its_transposes_do_nothing() -> None:
 
 @pytest.mark.parametrize(
     ("shape", "note"),
-    [([2, 4, 6, 1], NO_DATA), ([2, 1, 1, 3], NO_DATA), ([2, 4, 6, 3], INHERENT), (None, INVALID)],
+    [([2, 4, 6, 1], NO_DATA), ([2, 1, 1, 3], NO_DATA), ([2, 4, 6, 3], NEEDED), (None, INVALID)],
 )
 def test_a_transpose_is_judged_by_its_shape(shape: Sequence[int] | None, note: str) -> None:
     perm = {} if shape is None else {"perm": TO_NCHW}
@@ -161,14 +161,16 @@ def test_only_the_nearest_demands_are_named() -> None:
 
 
 @pytest.mark.parametrize(("length", "is_found"), [(WALKED - 1, True), (WALKED, False)])
-def test_naming_is_bounded_but_not_what_is_inherent(length: int, *, is_found: bool) -> None:
+def test_naming_is_bounded_but_finding_what_is_needed_is_not(
+    length: int, *, is_found: bool
+) -> None:
     names = ["moved", *(f"relu{index}" for index in range(length))]
     chain = [node("Relu", [names[index]], names[index + 1]) for index in range(length)]
     last = node("Conv", [names[-1], "w"], "conv")
     nodes = [node("Transpose", ["x"], "moved", perm=TO_NCHW), *chain, last]
     why = explained(nodes, ["conv"])["moved"]
     assert [demand.name for demand in why.wanted_by.named] == (["conv"] if is_found else [])
-    assert why.note == INHERENT
+    assert why.note == NEEDED
 
 
 def test_what_bodies_read_is_asked_through_their_borders() -> None:
@@ -196,7 +198,7 @@ def test_what_an_optimised_model_keeps_is_explained_by_both_sides() -> None:
     left = optimize(network(), verify=False).record().left
     assert left
     for record in left:
-        assert record.why.note == INHERENT
+        assert record.why.note == NEEDED
         assert record.why.stored_for.named
         assert record.why.wanted_by.named
 
@@ -238,7 +240,7 @@ def test_the_source_line_is_the_innermost_of_the_users_own(
     assert source_line(exported) == line
 
 
-def test_a_shuffle_of_channels_is_inherent() -> None:
+def test_a_shuffle_of_channels_is_needed() -> None:
     split = helper.make_tensor("split", TensorProto.INT64, [5], [2, 2, 2, 6, 3])
     merged = helper.make_tensor("merged", TensorProto.INT64, [4], [2, 4, 6, 3])
     nodes = [
@@ -248,11 +250,11 @@ def test_a_shuffle_of_channels_is_inherent() -> None:
         node("Transpose", ["apart"], "shuffled", perm=[0, 2, 1, 3, 4]),
         node("Reshape", ["shuffled", "merged"], "together"),
     ]
-    assert explained(nodes, ["together"], budget=2.0)["shuffled"].note == INHERENT
+    assert explained(nodes, ["together"], budget=2.0)["shuffled"].note == NEEDED
 
 
-def test_what_costs_more_without_it_is_not_inherent() -> None:
-    """An operator that can run in the other order at a price does not make a Transpose inherent."""
+def test_what_costs_more_without_it_is_not_called_needed() -> None:
+    """An operator that can run in the other order at a price does not make a Transpose needed."""
     scale = helper.make_tensor("ones", TensorProto.FLOAT, [4], [1.0] * 4)
     nodes = [
         helper.make_node("Constant", [], ["ones"], value=scale),
@@ -262,19 +264,19 @@ def test_what_costs_more_without_it_is_not_inherent() -> None:
         node("InstanceNormalization", ["moved", "ones", "ones"], "norm"),
     ]
     found = explained(nodes, ["relu", "norm"])
-    assert INHERENT not in {found["moved"].note}
+    assert NEEDED not in {found["moved"].note}
 
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
-def test_what_is_inherent_is_in_every_choice(shape: Shape) -> None:
-    """Brute force: where a Transpose is called inherent, no choice of layouts does without any."""
+def test_a_needed_transpose_is_in_every_choice(shape: Shape) -> None:
+    """Brute force: where a Transpose is called needed, no choice of variants does without one."""
     called = 0
     for seed in range(60):
         problem = random_problem(Random(seed), shape)
         choices = list(product(*(range(len(each.variants)) for each in problem.operators)))
         possible = Possible(problem)
         given = copies(problem, as_given(problem))
-        if len(choices) > CHOICES or not any(possible.is_inherent(v, o) for v, _, o in given):
+        if len(choices) > CHOICES or not any(possible.needs_transpose(v, o) for v, _, o in given):
             continue
         called += 1
         assert all(copies(problem, choice) for choice in choices)

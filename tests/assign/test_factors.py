@@ -22,7 +22,7 @@ Demand: TypeAlias = Callable[[str], bool]
 
 
 def fixed(order: str) -> Demand:
-    """Stored so and not otherwise."""
+    """Stored in this order only."""
     return lambda stored: stored == order
 
 
@@ -242,7 +242,7 @@ def test_a_certificate_over_factors_holds() -> None:
     assert relayout.check_certificate(document, given) != []
 
 
-def test_a_batch_that_only_the_run_tells() -> None:
+def test_a_batch_known_only_at_run_time() -> None:
     text = """g (float[N,12,12,5] x, float[5,5] w) => (float[N,12,12,5] y)
         <int64[6] s6 = {-1,3,4,3,4,5}, int64[3] s3 = {-1,16,5},
          int64[6] back = {-1,3,3,4,4,5}, int64[4] s4 = {-1,12,12,5}>

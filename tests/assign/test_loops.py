@@ -1,4 +1,4 @@
-"""Orders cross the borders of Loop and Scan, and nothing is turned in a loop that need not be."""
+"""Orders cross the borders of Loop and Scan; nothing is transposed in a loop needlessly."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.rewrite.rewriting import parse
 
 @by_each_objective
 def test_a_carried_value(objective: Objective) -> None:
-    """What the body adds is turned once, outside; the state is carried as it comes."""
+    """What the body adds is transposed once, outside; the state is carried as it comes."""
     assert_left(
         f"""g ({NHWC} x, {NCHW} y, int64 n, bool c) => ({NHWC} z) {{
             z = Loop (n, c, x) <body = run (int64 i, bool go, {NHWC} v) => (bool on, {NHWC} w) {{
@@ -55,7 +55,7 @@ def test_a_value_carried_in_the_order_of_its_surroundings(objective: Objective) 
 
 
 @by_each_objective
-def test_a_captured_tensor_is_turned_outside_of_the_loop(objective: Objective) -> None:
+def test_a_captured_tensor_is_transposed_outside_of_the_loop(objective: Objective) -> None:
     result = assert_left(
         f"""g ({NHWC} x, {NCHW} y, float[7,7] m, int64 n, bool c) => ({NCHW} z) {{
             z = Loop (n, c, y) <body = run (int64 i, bool go, {NCHW} v) => (bool on, {NCHW} w) {{
@@ -140,7 +140,7 @@ def test_a_copy_in_a_branch_in_a_loop_is_made_outside_of_the_loop() -> None:
     )
 
 
-def test_a_value_that_is_turned_in_every_run() -> None:
+def test_a_value_that_is_transposed_in_every_run() -> None:
     """It comes back in another order each time, so no order is right for all runs."""
     assert_left(
         """g (float[4,4] x, int64 n, bool c) => (float[4,4] z) {
@@ -208,12 +208,12 @@ SLICING = """g (float[4,6] h, {given} x) => (float[4,6] k, {given} y) {{
 
 
 def slicing(shape: Sequence[int], there: Permutation, axis: int, taken: int) -> str:
-    """A Scan over slices of a tensor that is turned before and after."""
-    turned = list(there.reorder(shape))
-    del turned[axis]
+    """A Scan over slices of a tensor that is transposed before and after."""
+    transposed = list(there.reorder(shape))
+    del transposed[axis]
     return SLICING.format(
         given=f"float{list(shape)}",
-        slice=f"float{turned}",
+        slice=f"float{transposed}",
         there=",".join(map(str, there)),
         back=",".join(map(str, there.inverse())),
         axis=axis,

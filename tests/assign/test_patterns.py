@@ -49,7 +49,7 @@ by_each_objective = pytest.mark.parametrize("objective", OBJECTIVES, ids=lambda 
 
 @by_each_objective
 @in_every_regime
-def test_an_operand_turned_towards_its_partner(dims: Dims, objective: Objective) -> None:
+def test_an_operand_transposed_towards_its_partner(dims: Dims, objective: Objective) -> None:
     assert_layouts(
         f"""g ({dims.nhwc} x, {dims.nchw} y) => ({dims.nhwc} z) {{
             t = {TO_NCHW}(x)
@@ -120,7 +120,7 @@ def test_one_reader_that_needs_the_order(dims: Dims, objective: Objective) -> No
 
 @in_every_regime
 def test_one_reader_that_narrows_what_it_reads(dims: Dims) -> None:
-    """One Transpose is least by count; two small ones behind the product may move fewer bytes."""
+    """One Transpose is least by count; two small ones after the product may move fewer bytes."""
     assert_layouts(
         f"""g ({dims.nhwc} x, float[{dims.w},6] w)
             => ({dims.nhwc} y, float[{dims.n},{dims.c},{dims.h},6] z) {{
@@ -164,7 +164,7 @@ def test_two_operands_that_move_together(dims: Dims, objective: Objective) -> No
     )
 
 
-def test_three_small_operands_of_a_large_concat_stay_turned() -> None:
+def test_three_small_operands_of_a_large_concat_stay_transposed() -> None:
     """One Transpose of the result would be fewer and move 84 times as much."""
     small = 2 * 56 * 56 * 4
     assert_layouts(
@@ -183,7 +183,7 @@ def test_three_small_operands_of_a_large_concat_stay_turned() -> None:
 @by_each_objective
 @pytest.mark.parametrize(("rows", "columns"), [(1024, 64), (64, 64)])
 def test_a_row_before_a_constant(rows: int, columns: int, objective: Objective) -> None:
-    """The row moves no data, and the constant is turned beforehand."""
+    """The row moves no data, and the constant is transposed at compile time."""
     values = ",".join(map(str, range(rows * columns)))
     assert_layouts(
         f"""g (float[1,{columns}] x) => (float[{columns},{rows + 1}] y)
@@ -198,7 +198,7 @@ def test_a_row_before_a_constant(rows: int, columns: int, objective: Objective) 
 
 @by_each_objective
 @pytest.mark.parametrize(
-    ("shape", "turned", "size"),
+    ("shape", "transposed", "size"),
     [
         ("32,32,3", "3,32,32", 32 * 32 * 3),
         ("16,16,16", "16,16,16", 16 * 16 * 16),
@@ -206,10 +206,10 @@ def test_a_row_before_a_constant(rows: int, columns: int, objective: Objective) 
     ],
 )
 def test_the_narrow_side_of_a_cast(
-    shape: str, turned: str, size: int, objective: Objective
+    shape: str, transposed: str, size: int, objective: Objective
 ) -> None:
     assert_layouts(
-        f"""g (uint8[{shape}] x) => (float[{turned}] y) {{
+        f"""g (uint8[{shape}] x) => (float[{transposed}] y) {{
             f = Cast<to=1>(x)
             y = Transpose<perm=[2,0,1]>(f)
         }}""",
@@ -243,7 +243,7 @@ def test_a_tile_between_transposes(batch: str, objective: Objective) -> None:
     ids=["distinct", "equal", "symbolic"],
 )
 @pytest.mark.parametrize("kept", [0, 3, 7])
-def test_legs_of_a_split_turned_as_one(n: str, h: int, w: int, leg: int, kept: int) -> None:
+def test_legs_of_a_split_transposed_as_one(n: str, h: int, w: int, leg: int, kept: int) -> None:
     """Seven legs are needed in the other order: one Transpose for each run that they form."""
     legs = [f"l{i}" for i in range(8)]
     convolved = [i for i in range(8) if i != kept]

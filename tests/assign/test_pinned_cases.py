@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from relayout.ops.measure import Objective
-from tests.assign.pinned import BACK, OUT, SWAP, Case, assert_no_more, turn
+from tests.assign.pinned import BACK, OUT, SWAP, Case, assert_no_more, perm
 
 POOL = "AveragePool<kernel_shape=[1,1]>"
-MIDDLE, FLAT, MIRROR, ENDS = turn("0213"), turn("10"), turn("0321"), turn("2103")
-WHEEL, UNWHEEL = turn("201"), turn("120")
+MIDDLE, FLAT, MIRROR, ENDS = perm("0213"), perm("10"), perm("0321"), perm("2103")
+WHEEL, UNWHEEL = perm("201"), perm("120")
 
 NHWC_TO_NHWC = "(float[1,2,3,4] x) => (float[1,2,3,4] y)"
 NCHW_TO_NCHW = "(float[1,2,5,5] x) => (float[1,2,5,5] y)"
@@ -90,7 +90,7 @@ COREMLTOOLS = {
     "pad reflect, last two": Case(
         0,
         "(float[2,3,6,5] x) => (float[2,3,13,8] y)",
-        f'a = {turn("0132")}(x) b = Pad<mode="reflect">(a, p) c = Log(b) y = {turn("0132")}(c)',
+        f'a = {perm("0132")}(x) b = Pad<mode="reflect">(a, p) c = Log(b) y = {perm("0132")}(c)',
         "int64[8] p = {0,0,1,3,0,0,2,4}",
     ),
     "pad constant": Case(
@@ -189,7 +189,7 @@ COREMLTOOLS = {
         "(float[1,2,5,5] x) => (float[1,2,5,5] y, float[1,2,5,5] z)",
         f"a = {OUT}(x) b = Relu(a) c = Add(a, b) y = {BACK}(c) z = {BACK}(c)",
     ),
-    "add with units": Case(
+    "add with unit axes": Case(
         0,
         "(float[1,4,3,2] x) => (float[1,4,3,2] y)",
         f"a = {BACK}(x) b = Add(a, k) c = {OUT}(b) y = Relu(c)",
@@ -206,12 +206,12 @@ COREMLTOOLS = {
         "(float[1,4,3,2] x, float[3] v) => (float[1,4,3,2] y)",
         f"a = {BACK}(x) b = Add(a, v) c = {OUT}(b) y = Relu(c)",
     ),
-    "add run-time units": Case(
+    "add run-time unit axes": Case(
         0,
         "(float[5,3,4,2] x, float[3,1,2] v) => (float[5,3,4,2] y)",
         f"a = {ENDS}(x) b = Add(a, v) c = {ENDS}(b) y = Relu(c)",
     ),
-    "add run-time units, symbolic": Case(
+    "add run-time unit axes, symbolic": Case(
         0,
         "(float[N,3,4,2] x, float[3,1,2] v) => (float[N,3,4,2] y)",
         f"a = {ENDS}(x) b = Add(a, v) c = {ENDS}(b) y = Relu(c)",

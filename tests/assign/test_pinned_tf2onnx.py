@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from relayout.ops.measure import Objective
-from tests.assign.pinned import BACK, OUT, SWAP, Case, assert_no_more, turn
+from tests.assign.pinned import BACK, OUT, SWAP, Case, assert_no_more, perm
 
 
 def image(*shape: int) -> str:
@@ -20,7 +20,7 @@ def around(call: str, initialisers: str = "", left: int = 0, more: str = "", **s
 
 
 def around_5d(call: str, left: int = 0, more: str = "", given: str = image(2, 3, 4, 5, 6)) -> Case:
-    body = f"t = {turn('02341')}(x) r = {call} y = {turn('04123')}(r)"
+    body = f"t = {perm('02341')}(x) r = {call} y = {perm('04123')}(r)"
     return Case(left, f"({image(2, 3, 4, 5, 6)} x{more}) => ({given} y)", body, exact=False)
 
 

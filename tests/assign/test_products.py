@@ -139,7 +139,7 @@ def test_a_batch_on_a_runtime_with_flags(target: Target, objective: Objective) -
 
 
 @by_each_objective
-def test_batches_stored_behind_their_rows(objective: Objective) -> None:
+def test_batches_stored_after_their_rows(objective: Objective) -> None:
     """Sequences in front of the batch, as in attention that was written for recurrent networks."""
     model = assert_runs(
         """g (float[4,2,3,5] q, float[6,2,3,5] k) => (float[2,3,4,6] y) {
@@ -202,12 +202,12 @@ def test_a_convolution_of_single_elements(batch: str, bias: str, objective: Obje
 def test_what_is_stored_before_the_channels_is_the_batch(
     stored: str, there: str, back: str, bias: str, objective: Objective
 ) -> None:
-    """A product would have its bias added to it, and reads one axis behind the channels only."""
-    units = ",1" * (stored.count(",") - 1)
+    """A product would have its bias added to it, and reads only one axis after the channels."""
+    ones = ",1" * (stored.count(",") - 1)
     given = stored.replace(",3,", ",6,")
     model = assert_layouts(
         f"""g (float[{stored}] x) => (float[{given}] y)
-            <float[6,3{units}] w = {{{WINDOWS}}}, float[6] bias = {{1,2,3,4,5,6}}> {{
+            <float[6,3{ones}] w = {{{WINDOWS}}}, float[6] bias = {{1,2,3,4,5,6}}> {{
             t = Transpose<perm=[{there}]>(x)
             c = Conv(t, w{bias})
             y = Transpose<perm=[{back}]>(c)
@@ -242,10 +242,10 @@ def test_a_batch_may_change_places_with_other_axes(objective: Objective) -> None
         ("N", "W", ", bias", ["MatMul", "Add"]),
     ],
 )
-def test_a_convolution_with_one_axis_behind_the_channels_is_a_product(
+def test_a_convolution_with_one_axis_after_the_channels_is_a_product(
     batch: str, width: str, bias: str, wanted: list[str], objective: Objective
 ) -> None:
-    """With a bias, where no Reshape can be told its target: were W 0, what would N be?"""
+    """With a bias, where no Reshape can be given its target: were W 0, what would N be?"""
     model = assert_layouts(
         f"""g (float[{batch},5,3,{width}] x) => (float[{batch},5,6,{width}] y)
             <float[6,3,1,1] w = {{{WINDOWS}}}, float[6] bias = {{1,2,3,4,5,6}}> {{

@@ -26,7 +26,7 @@ from tests.assign.quantised_networks import (
 def test_where_transposes_count_products_between_quantisers_become_einsums(
     per_channel: bool, tmp_path: Path
 ) -> None:
-    """Runtimes have no quantised kernel of Einsum, so that is told."""
+    """Runtimes have no quantised kernel of Einsum, so the change is reported."""
     given = quantised(ATTENTION.model(), tmp_path, operators=False, per_channel=per_channel)
     result = optimize(given, minimize="count")
     assert result.accepted
@@ -77,7 +77,7 @@ def test_a_product_of_which_one_factor_is_real_may_become_an_einsum() -> None:
     assert not any("quantisers" in note for note in result.record().notices)
 
 
-def test_products_stay_products_where_einsums_round_otherwise(
+def test_products_stay_products_where_einsums_round_differently(
     tmp_path: Path,
 ) -> None:
     """Their factors may change places all the same."""

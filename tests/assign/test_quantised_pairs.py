@@ -82,7 +82,7 @@ def test_a_bias_is_read_straight_from_its_quantiser(tmp_path: Path) -> None:
     assert in_bytes(optimised(given).model, tmp_path) == wanted
 
 
-def test_runtimes_look_for_quantisers_behind_moves(tmp_path: Path) -> None:
+def test_runtimes_look_through_moves_for_quantisers(tmp_path: Path) -> None:
     """Factors exchanged would save the Transpose, and leave a product of floats."""
     given = onnx.parser.parse_model(
         HEADER.format(opset=17)

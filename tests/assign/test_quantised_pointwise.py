@@ -62,7 +62,7 @@ def test_a_block_keeps_as_many_transposes_as_in_floats(per_channel: bool, tmp_pa
     assert sum(in_bytes(result.model, tmp_path).values()) == 3
 
 
-def test_lengths_that_only_the_run_tells(tmp_path: Path) -> None:
+def test_lengths_known_only_at_run_time(tmp_path: Path) -> None:
     """No bias is joined to a product then, so that it becomes one only where Transposes count."""
     model = Network(BLOCK, WEIGHTS).model()
     given = quantised(model, tmp_path, operators=False, per_channel=True)
@@ -104,7 +104,7 @@ def convolution(stored: str, given: str, order: str) -> onnx.ModelProto:
     ids=["channels second to last", "channels last"],
 )
 def test_the_numbers_are_those_of_the_convolution(stored: str, given: str, order: str) -> None:
-    """Where it is added up otherwise, the difference is told to be one of rounding."""
+    """Where sums are added in another order, the difference is found to be one of rounding."""
     result = optimize(convolution(stored, given, order), minimize="count")
     assert result.accepted
     assert result.after.transposes == 0

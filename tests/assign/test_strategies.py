@@ -107,7 +107,7 @@ class Graph:
         return self.add("relu", values, here, Variant((NHWC,) * count, (NHWC,)))
 
     def tensor(self, value: int) -> int:
-        """Has the same meaning in NHWC, but its result is no feature."""
+        """Has the same meaning in NHWC, but its result is not a feature."""
         made = self.relu(value)
         self.values[made] = replace(self.values[made], layout_class=LayoutClass.NTENSOR)
         return made
@@ -152,7 +152,7 @@ def test_a_pure_convolutional_network_has_copies_at_its_ends_only() -> None:
 
 
 @pytest.mark.parametrize("between", [["tensor"], ["tensor", "tensor"], ["relu", "tensor", "relu"]])
-def test_preset_plus_takes_in_what_stands_between_two_regions(between: list[str]) -> None:
+def test_preset_plus_takes_in_what_is_between_two_regions(between: list[str]) -> None:
     problem = chain(("conv", *between, "conv"))
     assert copies_of(problem, "preset") == 4
     assert copies_of(problem, "preset-plus") == 2
@@ -164,7 +164,7 @@ def test_preset_plus_takes_in_nothing_that_mixes_axes() -> None:
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
-def test_a_sum_behind_reshapes_sees_both_sides_as_given(name: str) -> None:
+def test_a_sum_after_reshapes_sees_both_sides_as_given(name: str) -> None:
     graph = Graph()
     left = graph.reshape(graph.conv(graph.given()))
     right = graph.reshape(graph.given())
@@ -201,7 +201,7 @@ def test_greedy_weighs_copies_where_automatic_nhwc_counts_them() -> None:
 
 
 def test_transmit_colours_inputs_from_the_known_operator_and_converts_once_at_the_join() -> None:
-    """Inputs A and B, C known, D behind A, E behind C, and F where D and E meet."""
+    """Inputs A and B, C known, D after A, E after C, and F where D and E meet."""
     graph = Graph()
     a, b = graph.free(), graph.free()
     known = (Variant((NCHW, NCHW), (NCHW,), 99), Variant((NHWC, NCHW), (NCHW,), 0))

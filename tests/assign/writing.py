@@ -30,7 +30,7 @@ class Written:
 
 
 def written(given: onnx.ModelProto, strategy: str, target: Target = NHWC) -> Written:
-    """A model in the orders that a strategy chose, even where that is no better."""
+    """A model in the orders that a strategy chose, even where that is not better."""
     loaded = load(given)
     assert loaded.frozen is None
     choose = ChooseLayouts(Terms(target=target), strategy_of(strategy), writes_worse=True)

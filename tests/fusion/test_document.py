@@ -64,7 +64,7 @@ def test_three_groups_of_the_net_compute() -> None:
     ]
 
 
-def test_what_was_refused_says_why() -> None:
+def test_what_was_refused_has_a_reason() -> None:
     assert [(refusal.code, refusal.reason) for refusal in grouped(NET, "tvm").refusals] == [
         ("complex_prologue", "nothing is computed while MaxPool d reads its operands"),
         ("two_anchors", "both sides hold a complex operator"),

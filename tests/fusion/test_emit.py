@@ -1,4 +1,4 @@
-"""Groups written as functions: what the file says, that it is valid, and that it runs alike."""
+"""Groups written as functions: what the file holds, that it is valid, and that it runs alike."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_group_is_one_call_of_a_function() -> None:
     assert [entry.domain for entry in function.opset_import] == [""]
 
 
-def test_a_function_says_what_it_is() -> None:
+def test_a_function_states_what_it_is() -> None:
     result = grouped(chain(), "a b y", inside="two")
     notes = {entry.key: entry.value for entry in result.functions[0].metadata_props}
     assert notes == {
@@ -62,7 +62,7 @@ def test_a_function_says_what_it_is() -> None:
     assert origin == {ORIGIN_KEY: "Add_a, Mul_b, Relu_y"}
 
 
-def test_a_function_of_views_alone_says_so() -> None:
+def test_a_function_of_views_alone_is_marked() -> None:
     nodes = [node("Flatten", "x", "a"), node("Identity", "a", "y")]
     (function,) = grouped(small(nodes), "a y").functions
     assert ("relayout.view", "1") in [(note.key, note.value) for note in function.metadata_props]

@@ -155,7 +155,7 @@ def test_a_copy_that_was_changed() -> None:
 
 
 def test_an_added_node_takes_a_free_place() -> None:
-    """What is added behind the others leaves the places of the others alone."""
+    """What is added after the others leaves the places of the others alone."""
     given, result = changed()
     added = node("Abs", "y", "z")
     for each in (given, result):

@@ -84,7 +84,7 @@ def test_a_pad_with_other_values_stays_before_a_convolution() -> None:
     assert _refused(text) == {("r", "y"): "complex_prologue"}
 
 
-def test_convolutions_of_other_windows_are_no_siblings() -> None:
+def test_convolutions_of_other_windows_are_not_siblings() -> None:
     text = f"""g ({IMAGE} x) => ({IMAGE} a, {IMAGE} b)
     <{weights("w")}, {weight("v", 8, 8, 1, 1)}> {{ a = {CONV}(x, w) b = Conv(x, v) }}"""
     assert groups(grouped(text, "relayout")) == ["a", "b"]
@@ -147,7 +147,7 @@ def test_little_work_is_repeated_rather_than_written() -> None:
     assert groups(grouped(WIDE.format(n=2), "relayout")) == ["a b y"]
 
 
-def test_a_small_result_does_not_grow_behind_a_product() -> None:
+def test_a_small_result_does_not_grow_after_a_product() -> None:
     text = f"""g (float[1,8,1,1] s, {IMAGE} x) => ({IMAGE} y) <{weight("w", 8, 8, 1, 1)}>
     {{ a = Conv(s, w) y = Add(a, x) }}"""
     assert _refused(text) == {("a", "y"): "between"}
@@ -167,7 +167,7 @@ def test_a_cheap_operator_leaves_its_producer_for_its_reader() -> None:
 
 
 @pytest.mark.parametrize("mode", ["tvm", "relayout"])
-def test_an_opaque_operator_says_why(mode: str) -> None:
+def test_an_opaque_operator_has_a_reason(mode: str) -> None:
     text = (
         """g (float[4,64] x) => (float[4,64] y) { a = Exp(x) b = my.domain.Thing(a) y = Exp(b) }"""
     )

@@ -45,7 +45,7 @@ LENGTHS_OF_THE_RUN = """g (float["N",1,"M"] x) => (float["A","B"] y)
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_lengths_that_only_the_run_tells(mode: str) -> None:
+def test_lengths_known_only_at_run_time(mode: str) -> None:
     """Squeeze, Slice with constant bounds and Gather are in a group all the same."""
     given = parse(LENGTHS_OF_THE_RUN)
     result = fused(given, mode)

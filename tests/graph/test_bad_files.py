@@ -1,4 +1,4 @@
-"""Files that are no models, and tensors that are not what they say."""
+"""Files that are not models, and tensors whose data is not what their dims and type ask for."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.usefixtures("no_hang")
         relu().SerializeToString()[:-20],
     ],
 )
-def test_bytes_that_are_no_model(tmp_path: Path, data: bytes) -> None:
+def test_bytes_that_are_not_a_model(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "m.onnx"
     path.write_bytes(data)
     assert "not an ONNX model" in refusal(path)
@@ -66,7 +66,7 @@ def test_a_file_beyond_the_limit_of_the_format(tmp_path: Path) -> None:
     assert "2 GiB" in refusal(path)
 
 
-def test_an_object_that_is_no_model() -> None:
+def test_an_object_that_is_not_a_model() -> None:
     with pytest.raises(RelayoutError, match="not as int"):
         load(3)  # type: ignore[arg-type]  # what a user might do
 

@@ -62,7 +62,7 @@ def test_a_model_without_defaults_is_the_same() -> None:
     assert without_defaults(loaded) is loaded
 
 
-def test_an_old_format_cannot_have_constants_that_are_no_inputs() -> None:
+def test_an_old_format_has_constants_only_as_inputs() -> None:
     message = to_proto(without_defaults(load(reshaped(ir_version=3))))
     assert message.ir_version == 4
     onnx.checker.check_model(message, full_check=True)
@@ -87,8 +87,8 @@ def test_many_are_counted(count: int) -> None:
         inputs=[value(name, [2, 3]) for name in ("x", *names)],
         initializers=weights,
     )
-    (told,) = without_defaults(load(given)).notices
-    assert told.startswith(f"{count} inputs with defaults are constants now")
+    (notice,) = without_defaults(load(given)).notices
+    assert notice.startswith(f"{count} inputs with defaults are constants now")
 
 
 def test_data_in_files_stays_there(tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ def test_recorded_shapes_are_not_trusted() -> None:
     assert to_proto(loaded) == given
 
 
-def test_records_help_where_inference_says_nothing() -> None:
+def test_records_help_where_nothing_is_inferred() -> None:
     odd = helper.make_node("Odd", ["x"], ["a"], domain="custom")
     given = model(
         [odd, node("Transpose", "a", "b", perm=[1, 2, 0]), node("Relu", "b", "y")],
@@ -165,7 +165,7 @@ def test_computed_shapes_and_large_weights() -> None:
     assert tensor.numpy().sum() == 3000
 
 
-def test_a_failing_inference_is_no_error() -> None:
+def test_a_failing_inference_is_not_an_error() -> None:
     nodes = [node("Reshape", "x s", "a"), node("Relu", "a", "y"), node("Abs", "x", "z")]
     size = onnx.numpy_helper.from_array(np.asarray([5, 5]), "s")
     given = model(nodes, initializers=[size], outputs=[value("y"), value("z")])

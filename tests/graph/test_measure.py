@@ -18,18 +18,18 @@ def bytes_moved(body: str, opset: int = 13, shape: str = "2,3,4,5") -> int:
 
 
 @pytest.mark.parametrize("name", ["Softmax", "LogSoftmax", "Hardmax"])
-def test_rows_that_do_not_lie_behind_each_other_are_copied_twice(name: str) -> None:
+def test_rows_that_are_not_consecutive_in_memory_are_copied_twice(name: str) -> None:
     assert bytes_moved(f"y = {name}<axis=1>(x)") == 2 * 2 * SIZE
     assert bytes_moved(f"y = {name}<axis=-2>(x)") == 2 * 2 * SIZE
     assert bytes_moved(f"y = {name}<axis=3>(x)") == 0
     assert bytes_moved(f"y = {name}(x)") == 0
 
 
-def test_axes_of_length_one_are_no_hindrance() -> None:
+def test_unit_axes_do_not_matter() -> None:
     assert bytes_moved("y = Softmax<axis=1>(x)", shape="2,60,1,1") == 0
 
 
-def test_early_softmax_takes_all_axes_behind_together() -> None:
+def test_early_softmax_takes_all_later_axes_together() -> None:
     assert bytes_moved("y = Softmax<axis=1>(x)", opset=11) == 0
 
 

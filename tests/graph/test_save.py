@@ -247,7 +247,7 @@ def test_a_failure_leaves_no_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("target", ["", "missing/out.onnx"])
-def test_a_target_that_is_no_place_for_a_file(tmp_path: Path, target: str) -> None:
+def test_a_target_where_no_file_can_be(tmp_path: Path, target: str) -> None:
     with pytest.raises(RelayoutError, match=r"its folder does not exist|it is a folder"):
         save(load(relu()), tmp_path / target, changed=True)
 

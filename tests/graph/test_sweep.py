@@ -84,7 +84,7 @@ def test_two_lengths_do_not_follow() -> None:
     assert len(set(found["r"])) == 2
 
 
-def test_a_division_with_a_rest_says_nothing() -> None:
+def test_nothing_is_known_after_a_division_with_a_remainder() -> None:
     found = learned(
         """g (float[B,S] x) => (float[P,Q] y)
            <int64[1] one = {1}, int64[1] two = {2}, int64[1] rest = {-1}> {
@@ -169,7 +169,7 @@ def test_a_symbol_without_a_name_gives_none() -> None:
     assert length_of(Size(2, (("result", "0"),))) is None
 
 
-def test_a_name_of_the_model_is_a_symbol_whatever_it_looks_like() -> None:
+def test_every_name_of_the_model_is_a_symbol() -> None:
     assert size_of("2·N") == Size(1, (("named", "2·N"),))
     assert length_of(Size(3, (("named", "2·N"),))) is None
 
@@ -194,7 +194,7 @@ def test_what_is_cut_to_a_length_has_it_beside_that_length() -> None:
     assert is_invented(found["cut"][1])
 
 
-def test_an_end_kept_below_a_constant_is_no_longer_than_the_length() -> None:
+def test_an_end_kept_below_a_constant_is_at_most_the_length() -> None:
     found = learned(
         """g (int64[B,S] ids, float[9,4] words) => (float[P,Q,R] y)
            <int64[2] start = {0, 0}, int64[2] both = {0, 1}, float[2] most = {9, 8},

@@ -45,7 +45,7 @@ def test_two_reshapes_in_a_row_need_no_conversion() -> None:
     assert record.conflicts == ()
 
 
-def test_a_reshape_makes_features_only_where_something_behind_it_reads_them() -> None:
+def test_a_reshape_makes_features_only_where_something_after_it_reads_them() -> None:
     record = layouts(
         f"""reshaped (float[2,120] x, {WEIGHT}) => (float[2,4,6,5] y)
         <int64[4] image = {{2, 4, 6, 5}}> {{
@@ -58,7 +58,7 @@ def test_a_reshape_makes_features_only_where_something_behind_it_reads_them() ->
 
 
 def test_six_nodes_with_one_known_and_a_conflict_where_they_meet() -> None:
-    """The convolution C says what A and B are; D sees A otherwise, and F both it and E."""
+    """The convolution C fixes A and B; D sees A in another layout, and F both it and E."""
     record = layouts(
         """six (float[2,4,4,4] a, float[4,4,1,1] b) => (float[2,4,4,4] f) {
             c = Conv(a, b)
@@ -95,7 +95,7 @@ def test_a_path_without_a_known_operator_has_the_default() -> None:
 
 
 def test_defaults_of_inputs() -> None:
-    """Four axes that only agnostic operators read stay as ONNX has them; a reader may say more."""
+    """Four axes that only agnostic operators read stay as in ONNX; a consumer may fix more."""
     record = layouts(
         """defaults (float[2,3,4,5] agnostic, float[2,3,4] normal, float[2,3,4,5] lost,
                      float[3] s)
@@ -137,7 +137,7 @@ def test_every_result_of_an_operator_has_its_own_colour() -> None:
     assert seen(record, "x a b top places k") == [*["NCHW"] * 5, "Tensor"]
 
 
-def test_transposes_turn_the_letters_both_ways() -> None:
+def test_transposes_permute_the_letters_both_ways() -> None:
     record = layouts(
         f"""turned (float[3,5,6,4] x, {WEIGHT}) => (float[3,5,6,4] y) {{
             a = Transpose<perm = [0, 3, 1, 2]>(x)
@@ -163,8 +163,8 @@ def test_weights_through_their_dequantisation_and_of_transposed_convolutions() -
 @pytest.mark.parametrize(
     ("look", "expected"), [("before", "NTensor"), ("after", "NCHW"), ("nearest", "NCHW")]
 )
-def test_what_a_reshape_makes_may_be_looked_up_behind_it(look: str, expected: str) -> None:
-    """Two Reshapes: what lies between them is said by nobody."""
+def test_a_reshape_may_be_inferred_from_operators_after_it(look: str, expected: str) -> None:
+    """Two Reshapes: nothing fixes the layout of what is between them."""
     record = layouts(
         f"""looks (float[2,120] x, {WEIGHT}) => (float[2,4,6,5] y)
         <int64[4] image = {{2, 4, 6, 5}}, int64[4] same = {{0, 0, 0, 0}}> {{

@@ -14,7 +14,7 @@ from relayout.infer.transmission import Origin, Transmission, majority, transmit
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """Reads and makes values named by letters; a known one says their colours."""
+    """Reads and makes values named by letters; a known one fixes their colours."""
 
     reads: str
     makes: str
@@ -46,7 +46,7 @@ class Paint:
         carried = majority([colours[value] for value in node.reads])
         yield from ((value, "plain" if node.relabels else carried) for value in node.makes)
 
-    def wishes(self, node: Node, colours: dict[str, str]) -> Iterator[tuple[str, str]]:
+    def wanted(self, node: Node, colours: dict[str, str]) -> Iterator[tuple[str, str]]:
         if node.known:
             yield from ((v, colour) for v, colour in node.known if v in node.reads)
         elif not node.relabels:
@@ -58,7 +58,7 @@ def painted(nodes: Sequence[Node], sources: str) -> Transmission[str, str]:
 
 
 def test_six_nodes() -> None:
-    """B is peach and A green because C says so; turquoise from E meets green from D at F."""
+    """C fixes B to peach and A to green; turquoise from E meets green from D at F."""
     known = (("b", "peach"), ("a", "green"), ("c", "turquoise"))
     nodes = [Node("ba", "c", known), Node("a", "d"), Node("c", "e"), Node("ed", "f")]
     found = painted(nodes, "ab")

@@ -31,7 +31,7 @@ def wide(given: Reshaping) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
     return [(block.source, block.result) for block in given.blocks if not block.is_unit]
 
 
-def units(given: Reshaping) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+def unit_axes(given: Reshaping) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
     return [(block.source, block.result) for block in given.blocks if block.is_unit]
 
 
@@ -102,7 +102,7 @@ def test_blocks_are_the_smallest_that_can_be_proved(
 def test_axes_of_length_one_are_blocks_of_their_own() -> None:
     given = between((1, 2, 1, 3), (2, 1, 1, 3))
     assert wide(given) == [((1,), (0,)), ((3,), (3,))]
-    assert units(given) == [((2,), (1,)), ((), (2,)), ((0,), ())]
+    assert unit_axes(given) == [((2,), (1,)), ((), (2,)), ((0,), ())]
 
 
 # target shapes
@@ -117,7 +117,7 @@ def test_the_rest_is_what_the_other_entries_leave() -> None:
     assert reshaping(("N", "S", 6), -1, 6).result[0] == product(sizes_of(("N", "S"), "source"))
 
 
-def test_a_rest_that_cannot_be_told_is_unknown_but_what_follows_is_aligned() -> None:
+def test_an_unknown_rest_does_not_keep_what_follows_from_being_aligned() -> None:
     given = reshaping(("N", 10, 4), -1, 5, 4)
     assert wide(given) == [((0, 1), (0, 1)), ((2,), (2,))]
 
@@ -226,7 +226,7 @@ def test_pulling_a_torn_block_names_it() -> None:
 
 
 def test_an_axis_of_length_one_that_is_stored_elsewhere_can_be_pulled() -> None:
-    """Nobody minds where it stands: a Reshape puts it anywhere."""
+    """It may be anywhere: a Reshape puts it where it is needed."""
     assert reshaping((2, 3), 2, 3, 1).pull(Permutation.of(2, 0, 1)) == Permutation.of(0, 1)
     merge = reshaping((1, 8, 1, 1, 3, 33), 1, 24, 1, 33)
     assert merge.pull(Permutation.of(0, 2, 3, 1)) == Permutation.of(0, 5, 1, 2, 3, 4)

@@ -1,4 +1,4 @@
-"""Equations, and what has to be copied before a product of matrices can do what one says."""
+"""Equations, and what has to be copied before a product of matrices can compute one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def size(term: str) -> int:
 
 
 @pytest.mark.parametrize(
-    ("text", "turned"),
+    ("text", "transposed"),
     [
         ("bhqd,bhdk->bhqk", ()),
         ("bhdk,bhqd->bhqk", ()),
@@ -48,8 +48,8 @@ def size(term: str) -> int:
         ("aqd,dk->qk", ()),
     ],
 )
-def test_what_a_plain_product_copies(text: str, turned: tuple[str, ...]) -> None:
-    assert copied(text) == sum(map(size, turned))
+def test_what_a_plain_product_copies(text: str, transposed: tuple[str, ...]) -> None:
+    assert copied(text) == sum(map(size, transposed))
 
 
 def fewest_copied(left: str, right: str, result: str) -> int:

@@ -67,7 +67,7 @@ def test_a_permutation_reads_like_its_axes() -> None:
 
 
 @pytest.mark.parametrize("rank", range(MAX_RANK + 1))
-def test_the_identity_is_the_one_order_that_says_so(rank: int) -> None:
+def test_only_the_identity_is_the_identity(rank: int) -> None:
     identity = Permutation.identity(rank)
     assert [order for order in every_order(rank) if order.is_identity] == [identity]
 
@@ -252,7 +252,7 @@ def test_one_order_of_each_rank_from_two_on_swaps_the_last_two(rank: int) -> Non
 def test_only_axes_of_length_one_move_freely(
     axes: tuple[int, ...], shape: tuple[int | str | None, ...], moves_nothing: bool
 ) -> None:
-    assert Permutation(axes).moves_only_units(shape) is moves_nothing
+    assert Permutation(axes).moves_only_unit_axes(shape) is moves_nothing
 
 
 @pytest.mark.parametrize("rank", range(5))
@@ -264,4 +264,4 @@ def test_no_data_moves_exactly_when_a_reshape_does_the_same(rank: int) -> None:
         for order in every_order(rank):
             stored = x.transpose(order.axes)
             same = np.array_equal(stored, x.reshape(stored.shape))
-            assert order.moves_only_units(shape) == same
+            assert order.moves_only_unit_axes(shape) == same

@@ -37,7 +37,7 @@ def test_a_cut_keeps_every_element_in_its_place() -> None:
 
 
 @pytest.mark.parametrize("outer", [5, 24, 0])
-def test_what_is_no_divisor_cuts_nothing(outer: int) -> None:
+def test_what_is_not_a_divisor_cuts_nothing(outer: int) -> None:
     assert mode(12, 1).cut(Size(outer)) is None
 
 

@@ -98,7 +98,7 @@ def check_chain(chain: RandomChain) -> int:
 
 
 def _emissions(views: Sequence[View]) -> Iterator[tuple[Link, ...]]:
-    """The first emission of every view with each emission of one of them in turn."""
+    """The first emission of every view, combined with each emission of one of them."""
     ways = [view.emissions for view in views]
     shortest = [links for links, *_ in ways]
     for at, way in enumerate(ways):
@@ -115,7 +115,7 @@ def test_random_chains_agree_with_numpy() -> None:
 
 
 def test_chains_are_equal_exactly_if_their_index_maps_are() -> None:
-    """Lengths that share no factor with each other or a number tell any two symbolic maps apart."""
+    """Lengths without common factors with each other or a number distinguish all symbolic maps."""
     lengths = {"N": 7, "S": 11, "T": 13}
     by_map: dict[tuple[object, ...], View] = {}
     by_view: dict[View, tuple[object, ...]] = {}
@@ -159,7 +159,7 @@ def order(axes: str) -> Permutation:
     return Permutation(tuple(map(int, axes)))
 
 
-def test_a_reshape_across_a_border_is_no_break() -> None:
+def test_a_reshape_across_a_border_does_not_break_a_chain() -> None:
     view = View.along(dims(4, 3), [dims(6, 2), order("10")])
     assert view is not None
     assert view.emissions[0] == (dims(6, 2), order("10"))
@@ -252,7 +252,7 @@ def test_without_elements_only_the_shape_matters() -> None:
             id="pixel shuffle",
         ),
         pytest.param(
-            dims(1, 5, 1, 6), [order("2301")], (order("0321"),), id="units stay where they were"
+            dims(1, 5, 1, 6), [order("2301")], (order("0321"),), id="unit axes stay where they were"
         ),
     ],
 )

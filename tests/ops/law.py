@@ -63,7 +63,7 @@ def model_of(sample: Sample) -> onnx.ModelProto:
 
 
 def _declare_results(model: onnx.ModelProto, sample: Sample) -> None:
-    """Say what onnx's inference cannot: the shapes of the results of a foreign operator."""
+    """Declare what onnx cannot infer: the shapes of the results of a foreign operator."""
     results = run(model, _feeds(sample), sample.runtime)
     for output, y in zip(model.graph.output, results, strict=True):
         output.CopyFrom(_declare(output.name, y))

@@ -66,7 +66,7 @@ def test_an_operator_of_onnx_has_a_rule_or_is_a_barrier_by_choice(
 
 
 @pytest.mark.parametrize("operator", _rules(barrier=True), ids=_names)
-def test_a_barrier_says_why(operator: tuple[str, str]) -> None:
+def test_a_barrier_has_a_reason(operator: tuple[str, str]) -> None:
     domain, op_type = operator
     view = NodeView(ir.Node(domain, op_type, []), 21)
     rule = rule_of(view)

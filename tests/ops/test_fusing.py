@@ -33,7 +33,7 @@ def _key(name: str) -> tuple[str, str]:
     return domain, op_type
 
 
-def test_an_unknown_operator_is_opaque_and_says_so() -> None:
+def test_an_unknown_operator_is_reported_as_opaque() -> None:
     answer = fuses_as(NodeView(ir.Node("my.domain", "Thing", []), 1))
     assert (answer.kind, answer.opaque_for) == (Kind.OPAQUE, "unknown_op")
 
@@ -55,5 +55,5 @@ def test_a_kernel_of_another_layout_is_its_operator(
     assert found is not UNKNOWN
 
 
-def test_a_function_that_is_no_kernel_is_unknown() -> None:
+def test_a_function_that_is_not_a_kernel_is_unknown() -> None:
     assert facts_in_any_layout(ir.Node("relayout", "other", [])) is UNKNOWN

@@ -37,7 +37,7 @@ SWAP = Permutation.of(1, 0)
 
 
 @pytest.mark.parametrize("sample", PRODUCTS, ids=lambda sample: sample.id)
-def test_the_factors_of_a_product_have_a_say_of_their_own(sample: Sample) -> None:
+def test_the_factors_of_a_product_have_orders_of_their_own(sample: Sample) -> None:
     for operand in (0, 1):
         factor = sample.inputs[operand]
         assert factor is not None

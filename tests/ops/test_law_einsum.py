@@ -80,7 +80,7 @@ def test_nothing_is_stated_so_unless_asked() -> None:
 
 
 @pytest.mark.parametrize("sample", EINSUMS, ids=lambda sample: sample.id)
-def test_an_equation_says_every_order(sample: Sample) -> None:
+def test_an_equation_can_state_every_order(sample: Sample) -> None:
     found = answers(sample, ONNX)
     stated = [answer for answer in found if isinstance(answer, Transport)]
     assert stated
@@ -96,6 +96,6 @@ def test_the_axes_under_dots_are_kept_together() -> None:
     identity = Permutation.identity(3)
     torn = ask_separate(rule, view, [Permutation.of(1, 0, 2)], identity)
     assert isinstance(torn, Refusal)
-    turned = ask_separate(rule, view, [Permutation.of(2, 0, 1)], identity)
-    assert isinstance(turned, Transport)
-    assert turned.changes.attributes == {"equation": "i...->...i"}
+    transposed = ask_separate(rule, view, [Permutation.of(2, 0, 1)], identity)
+    assert isinstance(transposed, Transport)
+    assert transposed.changes.attributes == {"equation": "i...->...i"}

@@ -171,7 +171,7 @@ def test_it_works_on_the_factors_of_merged_axes(like: str, sunk: int) -> None:
 
 
 def test_attributes_mean_what_they_mean_in_the_newest_version() -> None:
-    """The version of the own domain says nothing about Softmax."""
+    """The version of the operator's own domain has nothing to do with Softmax."""
     relayout.register_operator(MINE, "MySoftmax", like="Softmax")
     answer = transport(_view("MySoftmax", _value(*SHAPE), axis=1), LAST)
     assert isinstance(answer, Transport)
@@ -179,7 +179,7 @@ def test_attributes_mean_what_they_mean_in_the_newest_version() -> None:
 
 
 def test_operands_mean_what_they_mean_in_the_newest_version() -> None:
-    """Axes are an operand of a reduction, which no definition says of one that is like it."""
+    """Axes are an operand of a reduction, which no schema states for one that is like it."""
     relayout.register_operator(MINE, "MyMean", like="ReduceMean")
     view = _view("MyMean", _value(*SHAPE), _constant(np.asarray([1])), keepdims=0)
     answer = transport(view, LAST)
@@ -205,16 +205,18 @@ def test_its_values_are_never_computed() -> None:
 
 def test_what_is_known_already_is_refused() -> None:
     relayout.register_operator(MINE, "MyGelu", like="Relu")
-    with pytest.raises(relayout.RelayoutError, match=r"an operator com\.mine\.MyGelu already"):
+    with pytest.raises(
+        relayout.RelayoutError, match=r"operator com\.mine\.MyGelu is known already"
+    ):
         relayout.register_operator(MINE, "MyGelu", like="Relu")
     for domain in ("", "ai.onnx"):
-        with pytest.raises(relayout.RelayoutError, match="there is an operator Conv already"):
+        with pytest.raises(relayout.RelayoutError, match="operator Conv is known already"):
             relayout.register_operator(relayout.OpFacts(("MyThing", "Conv"), domain=domain))
     assert ("", "MyThing") not in FACTS
 
 
-def test_what_nobody_knows_cannot_be_like_it() -> None:
-    with pytest.raises(relayout.RelayoutError, match=r"no operator com\.mine\.Thing to be like"):
+def test_nothing_is_like_an_unknown_operator() -> None:
+    with pytest.raises(relayout.RelayoutError, match=r"no operator com\.mine\.Thing is known"):
         relayout.register_operator(MINE, "MyGelu", like=(MINE, "Thing"))
 
 
@@ -244,7 +246,7 @@ print(*(facts_of(ir.Node("com.mine", name, [])) is not UNKNOWN for name in names
 
 
 def _run_with_plugin(folder: Path, points: str) -> str:
-    """What a new process says that finds a package with these entry points."""
+    """What a new process prints that finds a package with these entry points."""
     (folder / "my_plugin.py").write_text(PLUGIN)
     information = folder / "my_plugin-1.0.dist-info"
     information.mkdir()
@@ -265,8 +267,8 @@ def _run_with_plugin(folder: Path, points: str) -> str:
 def test_entry_points_are_loaded_when_an_unknown_operator_is_met(
     several: str, tmp_path: Path
 ) -> None:
-    said = _run_with_plugin(tmp_path, f"one = my_plugin:ONE\nseveral = {several}")
-    assert said.split() == ["False", "True", "True", "True", "False"]
+    printed = _run_with_plugin(tmp_path, f"one = my_plugin:ONE\nseveral = {several}")
+    assert printed.split() == ["False", "True", "True", "True", "False"]
 
 
 @pytest.mark.parametrize(
@@ -280,5 +282,5 @@ def test_entry_points_are_loaded_when_an_unknown_operator_is_met(
 def test_an_entry_point_that_gives_no_facts_is_refused(
     place: str, reason: str, tmp_path: Path
 ) -> None:
-    said = _run_with_plugin(tmp_path, f"mine = {place}")
-    assert f"RelayoutError: the plugin relayout.ops 'mine' {reason}" in said
+    printed = _run_with_plugin(tmp_path, f"mine = {place}")
+    assert f"RelayoutError: the plugin relayout.ops 'mine' {reason}" in printed

@@ -72,7 +72,7 @@ def test_every_step_has_a_type_and_a_shape() -> None:
     assert {step.outputs[0].dtype for step in steps.values()} == {ir.DataType.FLOAT}
 
 
-def test_steps_keep_what_the_model_says_about_the_node() -> None:
+def test_steps_keep_the_metadata_of_the_node() -> None:
     for step in _steps(BATCH).values():
         assert step.doc_string == "a remark"
         assert step.metadata_props == {"scope": "block.1", ORIGIN_KEY: "node"}

@@ -67,7 +67,7 @@ def test_a_long_name_loses_its_middle() -> None:
     assert shortened(name, len(name)) == name
 
 
-def test_conflicting_demands_are_told_side_by_side() -> None:
+def test_conflicting_demands_are_shown_side_by_side() -> None:
     text = printed(run_text(run(transpose())))
     assert "stored for the model's input 'x', given in this order" in text
     assert "wanted by conv[0] (net.py:12), conv[1]: Conv wants channels" in text
@@ -78,7 +78,7 @@ def test_conflicting_demands_are_told_side_by_side() -> None:
     assert "note: take [care]" in text
 
 
-def test_an_avoidable_transpose_tells_no_conflict() -> None:
+def test_an_avoidable_transpose_shows_no_conflict() -> None:
     text = printed(run_text(run(transpose(why=replace(CONFLICT, note=AVOIDABLE)))))
     assert AVOIDABLE in text
     assert "stored for" not in text
@@ -99,14 +99,14 @@ def test_the_largest_are_shown_unless_every_one_is_asked_for() -> None:
     [
         (Assumed(("N",), 0, 32), "note: N counts as 32; set it with --dim N=..."),
         (Assumed(("N", "S"), 0, 32), "note: N, S count as 32; set them with --dim N=..."),
-        (Assumed((), 1, 32), "note: 1 length that only the run tells, counted as 32"),
+        (Assumed((), 1, 32), "note: 1 length known only at run time, counted as 32"),
     ],
 )
-def test_assumed_lengths_are_told(assumed: Assumed, note: str) -> None:
+def test_assumed_lengths_are_reported(assumed: Assumed, note: str) -> None:
     assert note in printed(run_text(run(assumed=assumed)))
 
 
-def test_nothing_is_told_of_lengths_that_are_known() -> None:
+def test_known_lengths_are_not_reported() -> None:
     assert "counted as" not in printed(run_text(run()))
     assert "--dim" not in printed(model_text(inspect(network(), dims={"N": 4})))
     assert "N counts as 32" in printed(model_text(inspect(network())))
@@ -129,7 +129,7 @@ def test_what_is_left_is_explained_in_json_too() -> None:
     record = json.loads(json.dumps(optimize(network(), verify=False).record().to_json()))
     last = record["left"][-1]["why"]
     assert [demand["op_type"] for demand in last["wanted_by"]["named"]] == ["Conv"]
-    assert last["note"].startswith("inherent")
+    assert last["note"].startswith("needed by the variants offered")
     assert record["assumed"] == {"names": ["N"], "others": 0, "length": 32}
 
 

@@ -300,7 +300,7 @@ SYMBOLIC = """attend (float[n,s,27] x, float[n,s,27] y, float[n,1,1,s] m) => (fl
 
 
 @pytest.mark.parametrize("opset", [12, 17, 23])
-def test_lengths_only_the_run_tells(opset: int) -> None:
+def test_lengths_known_only_at_run_time(opset: int) -> None:
     model = parse(SYMBOLIC, opset)
     result = raised(model, ORT)
     assert len(attentions(result)) == 1

@@ -1,4 +1,4 @@
-"""An attention that stays spelt out says why, in the words of what was in the way."""
+"""The reason why an attention stays spelt out is reported."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from relayout.targets.target import ONNX, ORT, Target
 from tests.rewrite.rewriting import parse, to_ir
 from tests.rewrite.test_attention import GUARDED, REFUSED, SYMBOLIC, Attention
 
-BETWEEN = "more than a scale and a mask stands between the product with K and Softmax"
+BETWEEN = "more than a scale and a mask is between the product with K and Softmax"
 ELSEWHERE = "the result of Softmax does not go into the product with V alone"
-EITHER = "from opset 23 on it can be one operator; --opset 23 or --target ort lets it"
+EITHER = "from opset 23 on it can be one operator; --opset 23 or --target ort allows it"
 HIDDEN = """s = MatMul (q, k) hidden = Constant <value_float = -inf> ()
     scaled = Where (m, s, hidden)"""
 GUARDED_MASK = Attention(scores=HIDDEN, weights=GUARDED, mask="bool[2,1,5,7] m")
@@ -57,9 +57,9 @@ def test_the_reason_of_every_refusal(case: str) -> None:
             replace(Attention(), element="double"),
             22,
             ONNX,
-            "from opset 23 on it can be one operator; --opset 23 lets it",
+            "from opset 23 on it can be one operator; --opset 23 allows it",
         ),
-        (GUARDED_MASK, 17, ONNX, "from opset 23 on it can be one operator; --opset 23 lets it"),
+        (GUARDED_MASK, 17, ONNX, "from opset 23 on it can be one operator; --opset 23 allows it"),
         (
             GUARDED_MASK,
             17,
@@ -94,7 +94,7 @@ def test_what_is_raised_is_not_mentioned() -> None:
     assert not reasons(Attention().text(), 17, ORT)
 
 
-def test_a_softmax_beside_constant_factors_is_no_attention() -> None:
+def test_a_softmax_beside_constant_factors_is_not_an_attention() -> None:
     gate = """g (float[2,5,9] x) => (float[2,9,5] y)
         <float[9,3] w = {1,2,3,4,5,6,7,8,9,1,2,3,4,5,6,7,8,9,1,2,3,4,5,6,7,8,9},
          float[3,9] v = {1,2,3,4,5,6,7,8,9,1,2,3,4,5,6,7,8,9,1,2,3,4,5,6,7,8,9}> {
@@ -103,15 +103,15 @@ def test_a_softmax_beside_constant_factors_is_no_attention() -> None:
     assert not reasons(gate, 17, ONNX)
 
 
-def test_users_are_told() -> None:
+def test_the_reason_is_reported() -> None:
     model = parse(Attention().text(), 17)
-    told = f"the attention at 'w' stays spelt out: {EITHER}"
-    assert told in inspect(model).notices
-    assert told in optimize(model, verify=False).record().notices
+    notice = f"the attention at 'w' stays spelt out: {EITHER}"
+    assert notice in inspect(model).notices
+    assert notice in optimize(model, verify=False).record().notices
     assert not optimize(model, target="ort", verify=False).record().notices
 
 
-def test_equal_reasons_are_told_once() -> None:
+def test_equal_reasons_are_reported_once() -> None:
     twice = """g (float[2,5,3,4] a, float[2,5,12] u) => (float[2,5,12] y)
         <int64[4] split = {2,5,3,4}, int64[3] merged = {2,5,12}> {
         t = Transpose <perm = [0,2,1,3]> (a) k = Transpose <perm = [0,2,3,1]> (a)

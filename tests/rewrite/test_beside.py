@@ -60,7 +60,7 @@ def test_one_number_for_several_columns() -> None:
     )
 
 
-def test_lengths_that_only_the_run_will_tell() -> None:
+def test_lengths_known_only_at_run_time() -> None:
     assert_rewrites(
         """g (float[N,L,5] x, float[5,6] w) => (float[L,N,6] y)
         <float[6] b = {1,2,3,4,5,6}> {
@@ -78,8 +78,8 @@ def test_lengths_that_only_the_run_will_tell() -> None:
     )
 
 
-def test_what_is_no_row_stays() -> None:
-    """Something for each row of the product is no bias of it."""
+def test_what_is_not_a_row_stays() -> None:
+    """A summand for each row of the product is not a bias."""
     assert_kept(
         """g (float[2,3,5] x, float[5,6] w) => (float[2,6,3] y)
         <float[3] b = {1,2,3}> {

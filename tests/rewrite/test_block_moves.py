@@ -34,7 +34,7 @@ def operators(model: onnx.ModelProto) -> list[str]:
 
 @MODES
 @pytest.mark.parametrize("block", [2, 3])
-def test_depth_to_space_is_what_onnx_says(mode: str, block: int) -> None:
+def test_depth_to_space_is_what_onnx_defines(mode: str, block: int) -> None:
     shape = (2, 5 * block * block, 4, 6)
     model = parse(
         f"""g (float[2,{shape[1]},4,6] x) => (float[2,5,H,W] y) {{
@@ -45,7 +45,7 @@ def test_depth_to_space_is_what_onnx_says(mode: str, block: int) -> None:
 
 
 @pytest.mark.parametrize("block", [2, 3])
-def test_space_to_depth_is_what_onnx_says(block: int) -> None:
+def test_space_to_depth_is_what_onnx_defines(block: int) -> None:
     model = parse(
         f"""g (float[2,5,{4 * block},{6 * block}] x) => (float[2,C,4,6] y) {{
             y = SpaceToDepth<blocksize={block}>(x)
@@ -269,7 +269,7 @@ def test_types_that_runtimes_have_no_kernel_for_stay() -> None:
     assert transposes(rewritten(parse(pixel_shuffle("N", "CRD", "int32")))) == 1
 
 
-def test_another_perm_is_no_pixel_shuffle() -> None:
+def test_another_perm_is_not_a_pixel_shuffle() -> None:
     """Rows and columns within a block change places."""
     text = pixel_shuffle("N", "CRD").replace("[0,1,4,2,5,3]", "[0,1,4,3,5,2]")
     assert transposes(rewritten(parse(text))) == 1

@@ -116,7 +116,7 @@ def test_an_unknown_operator_stays_even_when_nothing_reads_it() -> None:
     )
 
 
-def test_new_nodes_name_the_nodes_they_stand_for() -> None:
+def test_new_nodes_name_the_nodes_they_replace() -> None:
     model = parse(
         """g (float[3,5] a, float[3,2] b) => (float[5,2] y) {
             t = Transpose<perm=[1,0]>(a)

@@ -130,7 +130,7 @@ def test_a_target_of_the_run_parts_a_chain(name: str) -> None:
 # what is written
 
 
-def test_new_nodes_say_where_they_come_from_and_have_shapes() -> None:
+def test_new_nodes_name_their_origin_and_have_shapes() -> None:
     result = rewritten(
         parse(
             """g (float[N,12,5] x) => (float[Y,3,N] y)

@@ -19,7 +19,7 @@ BATCHES = pytest.mark.parametrize("n", ["2", "N"], ids=["static", "symbolic"])
 
 
 @BATCHES
-def test_tokens_turned_back(n: str) -> None:
+def test_tokens_transposed_back(n: str) -> None:
     assert_rewrites(
         f"""g (float[{n},12,4,6] x) => (float[{n},12,24] y) <int64[3] s = {{0,24,12}}> {{
             a = Transpose<perm=[0,2,3,1]>(x)
@@ -35,7 +35,7 @@ def test_tokens_turned_back(n: str) -> None:
 
 
 @BATCHES
-def test_channels_turned_back(n: str) -> None:
+def test_channels_transposed_back(n: str) -> None:
     assert_rewrites(
         f"""g (float[{n},4,6,12] x) => (float[{n},24,12] y) <int64[3] s = {{0,12,24}}> {{
             a = Transpose<perm=[0,3,1,2]>(x)

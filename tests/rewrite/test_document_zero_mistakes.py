@@ -294,7 +294,7 @@ def test_x14_batches_need_a_target_with_flags() -> None:
     )
 
 
-def test_x14_an_order_that_moves_the_batch_is_no_flag() -> None:
+def test_x14_an_order_that_moves_the_batch_is_not_a_flag() -> None:
     assert_kept(
         """g (float[5,3,2] a, float[2,3,4] b) => (float[2,5,4] y) {
             t = Transpose<perm=[2,0,1]>(a)
@@ -349,7 +349,7 @@ def test_a_matrix_transpose_is_recognised_for_ranks_up_to_six() -> None:
             assert Permutation(axes).swaps_last_two == swapped
 
 
-def test_third_operand_of_gemm_is_no_factor() -> None:
+def test_third_operand_of_gemm_is_not_a_factor() -> None:
     assert_kept(
         """g (float[3,5] a, float[5,2] b, float[2,3] c) => (float[3,2] y) {
             t = Transpose<perm=[1,0]>(c)

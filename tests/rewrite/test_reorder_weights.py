@@ -9,7 +9,7 @@ from tests.rewrite.rewriting import assert_kept, assert_same_numbers, parse, rew
 TO_NHWC = "Transpose<perm=[0,2,3,1]>"
 FEATURES = 2 * 3 * 4
 WEIGHT = f"float[{FEATURES},5] w = {{{','.join(str(i % 13 - 6) for i in range(FEATURES * 5))}}}"
-TURNED = f"float[5,{FEATURES}] w = {{{','.join(str(i % 13 - 6) for i in range(FEATURES * 5))}}}"
+TRANSPOSED = f"float[5,{FEATURES}] w = {{{','.join(str(i % 13 - 6) for i in range(FEATURES * 5))}}}"
 VECTOR = f"float[{FEATURES}] v = {{{','.join(str(i % 11) for i in range(FEATURES))}}}"
 ROW = f"float[1,{FEATURES}] r = {{{','.join(str(i % 7) for i in range(FEATURES))}}}"
 ONE = "float[1] one = {2}"
@@ -55,7 +55,7 @@ def test_merged_features(merge: str, batch: str) -> None:
     [
         ("y = MatMul(f, w)", WEIGHT),
         ("y = Gemm(f, w)", WEIGHT),
-        ("y = Gemm<transB=1, alpha=2.0>(f, w)", TURNED),
+        ("y = Gemm<transB=1, alpha=2.0>(f, w)", TRANSPOSED),
         ("y = Gemm(f, w, c)", f"{WEIGHT}, float[5] c = {{1,2,3,4,5}}"),
     ],
 )
@@ -63,7 +63,7 @@ def test_products_that_sum_features(product: str, constants: str) -> None:
     assert_reordered(body("f = Flatten(t)", product, constants=constants))
 
 
-def test_what_stands_between_is_reordered_too() -> None:
+def test_what_is_between_is_reordered_too() -> None:
     constants = f"{WEIGHT}, {VECTOR}, {ROW}, {ONE}"
     assert_reordered(
         body(

@@ -1,4 +1,4 @@
-"""Factors behind convolutions and products go into their weights; biases are joined."""
+"""Factors after convolutions and products go into their weights; biases are joined."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def test_a_shared_constant_is_copied_before_it_changes() -> None:
     )
 
 
-def test_a_default_the_caller_may_override_is_no_constant() -> None:
+def test_a_default_the_caller_may_override_is_not_a_constant() -> None:
     model = parse(
         """g (float[3,2] x, float[2,3] w) => (float[3,2] y) {
             t = Transpose<perm=[1,0]>(w)
@@ -206,7 +206,7 @@ def test_what_moves_data_stays(shape: str, perm: list[int]) -> None:
         ("N,1,M,1", [1, 0, 3, 2], "1, 3", "0, 2"),
     ],
 )
-def test_unit_axes_are_taken_out_where_no_target_shape_says_it(
+def test_unit_axes_are_taken_out_where_no_target_shape_states_it(
     shape: str, perm: list[int], taken: str, put: str
 ) -> None:
     dims = shape.split(",")

@@ -71,7 +71,7 @@ def _pointwise(version: int) -> list[Sample]:
 
 
 def _never_products(version: int) -> list[Sample]:
-    """Windows of one element with groups, or with a weight that the run tells."""
+    """Windows of one element with groups, or with a weight known only at run time."""
     x, bias = small(2, 4, 7, 8), small(6)
     return [
         _sample("Conv", version, [x, small(6, 2, 1, 1), bias], (1,), group=2),

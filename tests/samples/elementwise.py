@@ -29,7 +29,7 @@ def above_one(*shape: int) -> Array:
 
 
 def special(*shape: int) -> Array:
-    """Infinities of both signs and things that are no numbers, in no regular order."""
+    """Infinities of both signs and NaNs, in no regular order."""
     values = np.asarray([np.inf, -np.inf, np.nan, 0, 1], np.float32)
     return values[small(*shape, dtype=np.int64, low=0, high=5)]
 

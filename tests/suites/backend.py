@@ -100,7 +100,7 @@ def _message(file: Path, declared: onnx.TypeProto) -> Any:
 
 
 def wrapped(given: Case) -> onnx.ModelProto:
-    """The model with a Transpose and its inverse behind each float input and before each output."""
+    """The model with a Transpose and its inverse after each float input and before each output."""
     model = copy.deepcopy(given.model)
     graph = model.graph
     inputs, outputs = given.data[0]

@@ -59,28 +59,28 @@ class RandomGraph:
 
 
 def random_graph(seed: int) -> RandomGraph:
-    """The graph of a seed; graphs of consecutive seeds take the operators of an opset in turn."""
+    """The graph of a seed; graphs of consecutive seeds take different operators of an opset."""
     setting = SETTINGS[seed % len(SETTINGS)]
     chance = random.Random(seed)
     growth = _Growth(chance, setting, is_symbolic=seed % 4 == 3)
     for _ in range(chance.randint(1, 2)):
         growth.start()
-    for op_type in _turn(setting, seed // len(SETTINGS)):
+    for op_type in _operators_of(setting, seed // len(SETTINGS)):
         growth.place(op_type)
         if chance.random() < 0.5:
-            growth.turn()
+            growth.transpose()
         if chance.random() < 0.4:
             growth.join()
     return growth.finish()
 
 
 def graphs_for_all(setting: Setting) -> int:
-    """After how many graphs of a setting each of its operators has had its turn."""
+    """After how many graphs of a setting each of its operators has been used."""
     return -(-len(samples_at(setting)) // OPERATORS_PER_GRAPH)
 
 
-def _turn(setting: Setting, number: int) -> list[str]:
-    """Operators that are no neighbours in the alphabet; the next round pairs them differently."""
+def _operators_of(setting: Setting, number: int) -> list[str]:
+    """The operators of a graph; the next round over all operators combines them differently."""
     round_number, place = divmod(number, graphs_for_all(setting))
     names = sorted(samples_at(setting))
     random.Random(round_number).shuffle(names)
@@ -123,7 +123,7 @@ class _Growth:
             if self._try(sample, alone=attempt == attempts - 1):
                 return
 
-    def turn(self) -> None:
+    def transpose(self) -> None:
         """One or two Transposes of a value at hand."""
         found = [value for value in self.parts.values if value.data.ndim >= 2]
         if not found:
@@ -334,7 +334,7 @@ def _evaluated(
         for declared, result in zip(model.graph.output, results, strict=True):
             declared.CopyFrom(_declared(declared.name, result))
         onnx.checker.check_model(model, full_check=True)
-    except Exception:  # noqa: BLE001 - the runtimes say in many ways that a node is not valid
+    except Exception:  # noqa: BLE001 - runtimes reject invalid nodes in many ways
         return None
     return results
 

@@ -16,7 +16,7 @@ from tests.suites.optimising import Optimised, assert_same_interface, moved, opt
 from tests.suites.random_graphs import RandomGraph, graphs_for_all, random_graph
 
 SEEDS = range(len(SETTINGS) * max(graphs_for_all(setting) for setting in SETTINGS))
-"""Each operator has its turn at each opset."""
+"""Each operator is used at each opset."""
 
 TOLERANCE = 2e-5
 
@@ -31,7 +31,7 @@ def assert_same_numbers(graph: RandomGraph, result: onnx.ModelProto) -> None:
 
 
 def assert_nothing_left(result: Optimised, objective: Objective) -> None:
-    """A second run finds nothing, unless the first one says that it did not look everywhere."""
+    """A second run finds nothing, unless the first one reports that it did not look everywhere."""
     again = optimised(result.model, objective)
     if not result.notes:
         assert moved(again.after, objective) == moved(again.before, objective)

@@ -1,4 +1,4 @@
-"""Backend tests fed in other orders: a Transpose behind every input and before every output."""
+"""Backend tests fed in other orders: a Transpose after every input and before every output."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Variant:
         return f"{self.order}{', constants' if self.constants else ''}"
 
     def perm(self, rank: int) -> list[int]:
-        """The order that the Transpose behind an input of this rank makes."""
+        """The order that the Transpose after an input of this rank makes."""
         if self.order == "rotation" or rank == 2:
             return [*range(1, rank), 0]
         return [0, rank - 1, *range(1, rank - 1)]

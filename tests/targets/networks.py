@@ -27,7 +27,7 @@ class Network:
         self.random = np.random.default_rng(5)
 
     def add(self, op_type: str, *operands: str, channels: int | None = None, **named: Any) -> str:
-        """A node; its result has as many channels as its first operand, if nothing else is said."""
+        """A node; its result has as many channels as its first operand, unless given."""
         result = f"{op_type.lower()}_{len(self.nodes)}"
         self.nodes.append(helper.make_node(op_type, operands, [result], name=result, **named))
         self.channels[result] = channels or self.channels.get(operands[0], 0)
@@ -156,8 +156,8 @@ def ssd(batch: Batch) -> onnx.ModelProto:
     net = Network(3, 32, 32, batch=batch)
 
     def head(x: str, each: int) -> str:
-        turned = net.add("Transpose", net.conv(x, 2 * each, 3), perm=[0, 2, 3, 1])
-        return net.reshape(turned, 0, -1, each)
+        transposed = net.add("Transpose", net.conv(x, 2 * each, 3), perm=[0, 2, 3, 1])
+        return net.reshape(transposed, 0, -1, each)
 
     x, boxes, classes = "x", [], []
     for outputs in (8, 12, 16):

@@ -70,13 +70,13 @@ def names(model: onnx.ModelProto) -> list[str]:
     return [value.name for value in model.graph.input]
 
 
-def test_weights_that_may_be_replaced_are_not_turned_at_every_run() -> None:
+def test_weights_that_may_be_replaced_are_not_transposed_at_every_run() -> None:
     given = network()
     result = channels_last(given)
     assert not result.changed
     assert result.model == given
-    (told,) = result.record().notices
-    assert told.startswith(f"3 {HELD}; --fix-defaults")
+    (notice,) = result.record().notices
+    assert notice.startswith(f"3 {HELD}; --fix-defaults")
 
 
 def test_when_asked_they_are_constants_and_all_kernels_are_there() -> None:
@@ -86,8 +86,8 @@ def test_when_asked_they_are_constants_and_all_kernels_are_there() -> None:
         *("Transpose", "Conv2d_B", "BatchNormalization2d", "Relu", "Conv2d", "Transpose")
     ]
     assert names(model) == ["x"]
-    (told,) = result.record().notices
-    assert told == "5 inputs with defaults are constants now, which no caller can replace"
+    (notice,) = result.record().notices
+    assert notice == "5 inputs with defaults are constants now, which no caller can replace"
     onnx.checker.check_model(model, full_check=True)
     for runtime in ("ort", "reference"):
         feeds = {"x": small(*IMAGE)}
@@ -111,7 +111,7 @@ def _with_pools() -> list[onnx.NodeProto]:
 
 
 @pytest.mark.parametrize("runtime", ["ort", "reference"])
-def test_what_has_no_weights_is_turned_and_the_caller_still_replaces_the_others(
+def test_what_has_no_weights_is_transposed_and_the_caller_still_replaces_the_others(
     runtime: str,
 ) -> None:
     given = network(_with_pools(), {"w0": WEIGHTS["w0"]})
@@ -159,7 +159,7 @@ def test_a_kernel_with_such_a_weight_stays_in_its_order() -> None:
 
 @pytest.mark.parametrize("ir_version", [3, 4])
 def test_an_old_format_lists_what_some_runtimes_let_a_caller_replace(ir_version: int) -> None:
-    """In version 3 everything had to be listed, so nobody knows which of it is constant."""
+    """In version 3 everything had to be listed, so it is not known which of it is constant."""
     given = network(NODES[:1], {"w0": WEIGHTS["w0"], "b0": WEIGHTS["b0"]}, ir_version=ir_version)
     given.graph.node[0].output[0] = "y"
     assert channels_last(given).model == given
@@ -186,7 +186,7 @@ def test_the_interface_is_the_one_asked_for_even_if_nothing_else_changes(
     assert list(written.graph.node) == list(given.graph.node)
 
 
-def test_a_certificate_says_that_defaults_were_fixed() -> None:
+def test_a_certificate_states_that_defaults_were_fixed() -> None:
     given = network()
     result = channels_last(given, fix_defaults=True)
     document = result.certificate()

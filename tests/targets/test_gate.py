@@ -74,7 +74,7 @@ def test_a_node_without_a_name_goes_by_its_result() -> None:
     assert Counter(node.op_type for node in kept.graph.node)["Conv"] == 1
 
 
-def test_a_certificate_says_what_was_kept() -> None:
+def test_a_certificate_states_what_was_kept() -> None:
     result = optimize(network(), target="nhwc", keep=["conv_0"], verify=False)
     proof = result.certificate()
     assert proof["settings"]["keep"] == ["conv_0"]

@@ -21,12 +21,12 @@ STANDARD_LAST = {
 
 @pytest.mark.parametrize("batch", [2, "N"])
 @pytest.mark.parametrize("name", NETWORKS)
-def test_transposes_stand_at_the_interface_only(name: str, batch: int | str) -> None:
+def test_transposes_are_at_the_interface_only(name: str, batch: int | str) -> None:
     given = NETWORKS[name](batch)
     there = _converted(given, "nhwc")
     model = there.model
     onnx.checker.check_model(model, full_check=True)
-    assert _places(model) == (["before", "behind"] if name in OUTPUTS else ["before"])
+    assert _places(model) == (["before", "after"] if name in OUTPUTS else ["before"])
     assert {node.op_type for node in model.graph.node if not node.domain} <= STANDARD_LAST
     _same_numbers(given, model)
     back = _converted(model, "onnx").model
@@ -36,7 +36,7 @@ def test_transposes_stand_at_the_interface_only(name: str, batch: int | str) -> 
     _same_numbers(given, back)
 
 
-def test_the_weights_of_a_residual_network_are_turned_at_compile_time() -> None:
+def test_the_weights_of_a_residual_network_are_transposed_at_compile_time() -> None:
     """53 convolutions, and the one Transpose left is that of the image."""
     given = NETWORKS["resnet50"](1)
     model = _converted(given, "nhwc-ohwi").model
@@ -54,14 +54,14 @@ def test_twice_is_once(name: str) -> None:
 
 
 def _places(model: onnx.ModelProto) -> list[str]:
-    """Whether each Transpose stands before all kernels, behind all of them or in between."""
+    """Whether each Transpose is before all kernels, after all of them or in between."""
     kernels_before: dict[str, set[int]] = {}
     found = []
     count_all = sum(node.domain == "relayout" for node in model.graph.node)
     for number, node in enumerate(model.graph.node):
         before = {each for name in node.input for each in kernels_before.get(name, ())}
         if node.op_type == "Transpose":
-            found.append("before" if not before else "behind" if len(before) == count_all else "in")
+            found.append("before" if not before else "after" if len(before) == count_all else "in")
         own = {number} if node.domain == "relayout" else set()
         kernels_before.update((name, before | own) for name in node.output)
     return found

@@ -188,7 +188,7 @@ def test_a_file_of_an_old_format_can_define_functions() -> None:
     onnx.checker.check_model(_converted(given).model, full_check=True)
 
 
-def test_a_function_that_is_no_kernel_is_not_taken_for_one() -> None:
+def test_a_function_that_is_not_a_kernel_is_not_taken_for_one() -> None:
     model = onnx.ModelProto()
     model.CopyFrom(_converted(_residual()).model)
     swapped = model.functions[0].node[0].attribute[0].ints
@@ -231,7 +231,7 @@ def test_a_quantised_weight_with_an_axis_of_length_one_goes_there_and_back() -> 
 
 
 def test_a_kernel_is_worth_the_copy_of_a_large_weight() -> None:
-    """The weight of a caller is larger than both images, and is turned all the same."""
+    """The weight of a caller is larger than both images, and is transposed all the same."""
     given = _model([helper.make_node("Conv", ["x", "w"], ["y"])], {}, (1, 64, 3, 3))
     shape = (256, 64, 3, 3)
     given.graph.input.append(helper.make_tensor_value_info("w", onnx.TensorProto.FLOAT, shape))
@@ -246,8 +246,8 @@ def test_a_model_without_kernels_is_left_alone() -> None:
     assert result.model == given
 
 
-def test_what_it_is_good_for_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """More Transposes than before are no loss where kernels were missing."""
+def test_the_gain_is_reported(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """More Transposes than before are accepted where kernels were missing."""
     onnx.save(_residual(), tmp_path / "given.onnx")
     assert main(["optimize", str(tmp_path / "given.onnx"), "--target", "nhwc"]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -287,7 +287,7 @@ def test_weights_in_the_order_that_the_target_names(
 
 @pytest.mark.parametrize(("before", "after"), list(permutations(WEIGHTS, 2)))
 def test_weights_go_from_one_order_straight_to_another(before: str, after: str) -> None:
-    """Nothing but the weights is turned, and those at compile time."""
+    """Nothing but the weights is transposed, and those at compile time."""
     given = _residual()
     there = _converted(given, TARGET_OF[before]).model
     other = _converted(there, TARGET_OF[after]).model

@@ -57,7 +57,7 @@ def normalised(rank: int) -> list[Array]:
     return [*floats(rank), small(4), small(4)]
 
 
-def normalised_as_told(rank: int) -> list[Array]:
+def normalised_with_statistics(rank: int) -> list[Array]:
     return [*normalised(rank), small(4), np.ones(4, np.float32)]
 
 
@@ -72,7 +72,7 @@ class Case:
     operands: Callable[[int], list[Array]] = floats
     attributes: dict[str, Any] = field(default_factory=dict)
     kernel: bool = True
-    """Whether it becomes a kernel; else the standard operator says of each axis what happens."""
+    """Whether it becomes a kernel; else the standard operator has parameters for each axis."""
     lacks: dict[str, str] = field(default_factory=dict)
     """By runtime, why it does not run the operator, channels first as well as last."""
 
@@ -103,7 +103,7 @@ CASES = {
         "GlobalMaxPool", lacks={"reference": "its result has too many or too few axes"}
     ),
     "GlobalLpPool": Case("GlobalLpPool", floats, {"p": 1}, lacks={"reference": "it has none"}),
-    "BatchNormalization": Case("BatchNormalization", normalised_as_told),
+    "BatchNormalization": Case("BatchNormalization", normalised_with_statistics),
     "InstanceNormalization": Case("InstanceNormalization", normalised),
     "GroupNormalization": Case("GroupNormalization", normalised, {"num_groups": 2}),
     "LRN": Case("LRN", floats, {"size": 3}, lacks=LRN_RANKS),

@@ -67,13 +67,13 @@ def test_sizes_the_caller_gives_and_the_model_refuses(tmp_path: Path) -> None:
     assert "SpaceToDepth" in verdict.reason
 
 
-def test_a_dimension_that_does_not_exist_is_told(tmp_path: Path) -> None:
+def test_a_dimension_that_does_not_exist_is_reported(tmp_path: Path) -> None:
     path = one_node(tmp_path / "a.onnx", "Relu", ("N",))
     assert "no dimension 'Q'" in compare(path, path, NumericOptions(dims={"Q": 1})).summary()
     assert "no input 'q'" in compare(path, path, NumericOptions(fixed={"q": 1})).summary()
 
 
-def test_a_rank_nobody_gave_is_found(tmp_path: Path) -> None:
+def test_a_rank_that_is_not_given_is_found(tmp_path: Path) -> None:
     made = node("Transpose", ["x"], ["y"], perm=[0, 2, 1])
     path = save(tmp_path / "a.onnx", [made], [tensor("x", None)], [tensor("y", None)])
     assert compare(path, path).bindings[0] == {"x[0]": 2, "x[1]": 3, "x[2]": 5}

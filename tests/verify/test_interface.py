@@ -32,7 +32,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_change_is_told(tmp_path: Path, change: str) -> None:
+def test_a_change_is_reported(tmp_path: Path, change: str) -> None:
     before = model(tmp_path / "a.onnx", *GIVEN)
     after = model(tmp_path / "b.onnx", *CHANGES[change])
     verdict = compare(before, after)
@@ -41,7 +41,7 @@ def test_a_change_is_told(tmp_path: Path, change: str) -> None:
     assert verdict.runs == 0
 
 
-def test_the_same_interface_is_no_change(tmp_path: Path) -> None:
+def test_the_same_interface_is_not_a_change(tmp_path: Path) -> None:
     path = model(tmp_path / "a.onnx", *GIVEN)
     assert compare(path, path).exact
 

@@ -221,7 +221,7 @@ def test_types_of_few_bits(tmp_path: Path, element: int) -> None:
     assert compare(before, before).exact
 
 
-def test_outputs_the_inputs_do_not_change_are_told(tmp_path: Path) -> None:
+def test_outputs_the_inputs_do_not_change_are_reported(tmp_path: Path) -> None:
     nodes = [node("Relu", ["x"], ["y"]), node("Shape", ["x"], ["s"])]
     outputs = [tensor("y", (2, "N")), tensor("s", (2,), INT64)]
     path = save(tmp_path / "a.onnx", nodes, [tensor("x", (2, "N"))], outputs)

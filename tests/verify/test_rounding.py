@@ -1,4 +1,4 @@
-"""Models with quantisers that differ by rounding are equal, and those that differ otherwise not."""
+"""Models with quantisers that differ only by rounding are equal; others are not."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def looked_at_again(before: Path, after: Path) -> str:
     return verdict.not_rounding
 
 
-def test_steps_that_quantisers_make_of_rounding_are_no_difference(tmp_path: Path) -> None:
+def test_steps_that_quantisers_make_of_rounding_are_not_a_difference(tmp_path: Path) -> None:
     before = product(tmp_path / "a.onnx")
     verdict = compare_isolated(before, product(tmp_path / "b.onnx", IN_HALVES))
     assert verdict.equal
@@ -106,7 +106,7 @@ def test_other_quantisers_are_found(tmp_path: Path) -> None:
 
 
 def sums(place: Path, stated: str) -> Path:
-    """Sums that no level of ONNX Runtime computes otherwise than as it is told."""
+    """Sums that every level of ONNX Runtime computes as they are stated."""
     text = f"""g (float[64,64] x) => (float[64] y)
         <float s = {{0.1}}, uint8 z = {{128}}, float t = {{0.2}}, int64[1] last = {{1}}> {{
         q = QuantizeLinear(x, s, z)

@@ -23,7 +23,7 @@ def test_an_operator_set_too_new_is_left_to_the_reference(tmp_path: Path) -> Non
     assert compare(before, model(tmp_path / "b.onnx", "Abs")).status == "differs"
 
 
-def test_an_operator_nobody_knows(tmp_path: Path) -> None:
+def test_an_unknown_operator(tmp_path: Path) -> None:
     path = one_node(tmp_path / "a.onnx", "Frobnicate", domain="strange")
     verdict = compare(path, path)
     assert verdict.status == "unknown"
@@ -40,7 +40,7 @@ def test_a_second_model_that_does_not_run_differs(tmp_path: Path) -> None:
     assert "runs only the first model" in verdict.reason
 
 
-def test_files_that_are_no_models(tmp_path: Path) -> None:
+def test_files_that_are_not_models(tmp_path: Path) -> None:
     path = one_node(tmp_path / "a.onnx", "Relu")
     (tmp_path / "html.onnx").write_text("<html>no model</html>")
     (tmp_path / "empty.onnx").write_bytes(b"")

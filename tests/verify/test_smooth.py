@@ -115,7 +115,7 @@ def test_records_of_types_of_bytes_go(tmp_path: Path) -> None:
     onnx.checker.check_model(made, full_check=True)
 
 
-def test_what_constants_tell_stays(tmp_path: Path) -> None:
+def test_what_depends_on_constants_stays(tmp_path: Path) -> None:
     """A quantised weight, also one that is moved or quantised at run time, has its numbers."""
     text = f"""g (float[2,3] x) => (float[2,3] y)
         <{GRID}, uint8[3] w = {{5, 6, 7}}, float[3] v = {{0.6, 0.1, 0.9}},
@@ -167,15 +167,17 @@ REFUSED = {
     "Concat computes with quantised numbers": computed(
         "m = Concat<axis=0>(q, byte) y = DequantizeLinear(m, s, z)", "float[5,4] y"
     ),
-    "MaxPool tells where the largest quantised numbers stand": computed(
+    "MaxPool gives the indices of the largest quantised numbers": computed(
         """a = Unsqueeze(q, p) m, y = MaxPool<kernel_shape=[2,2]>(a)""", "int64[1,1,3,3] y"
     ),
-    "'q' is made real by another scale than it is quantised by": computed(
+    "'q' is quantised and dequantised by different scales": computed(
         "y = DequantizeLinear(q, t, z)"
     ),
-    "'u' is made real, but comes from no quantiser": computed("y = DequantizeLinear(u, s, z)"),
+    "'u' is dequantised, but not the result of a quantiser": computed(
+        "y = DequantizeLinear(u, s, z)"
+    ),
     "output 'q' is quantised": computed("y = Relu(x)", "float[4,4] y, uint8[4,4] q"),
-    "a quantiser stands in a body of If": """g (float[4] x, bool c) => (float[4] y)
+    "a quantiser is in a body of If": """g (float[4] x, bool c) => (float[4] y)
         <float s = {0.5}, uint8 z = {3}> {
         y = If(c) <
             then_branch = a () => (float[4] v) {
@@ -207,7 +209,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("reason", REFUSED)
-def test_what_has_no_smooth_version_says_why(reason: str, tmp_path: Path) -> None:
+def test_what_has_no_smooth_version_has_a_reason(reason: str, tmp_path: Path) -> None:
     with pytest.raises(NotSmoothError, match=f"^{reason}$"):
         smooth(saved(REFUSED[reason], tmp_path))
 
@@ -222,5 +224,5 @@ def test_quantisers_in_functions_are_left_alone(tmp_path: Path) -> None:
     header = HEADER.replace('"com.microsoft" : 1', '"own" : 1')
     text = f"{header}g (float[4] x) => (float[4] y) {{ y = own.rounded(x) }}\n{function}"
     onnx.save(onnx.parser.parse_model(text), tmp_path / "model.onnx")
-    with pytest.raises(NotSmoothError, match="a quantiser stands in a function"):
+    with pytest.raises(NotSmoothError, match="a quantiser is in a function"):
         smooth(tmp_path / "model.onnx")

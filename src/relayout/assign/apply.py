@@ -19,7 +19,7 @@ from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Changes, Transport
 from relayout.ops.bodies import has_ties
 from relayout.ops.control import Border, Side, body_borders, scan_axes
-from relayout.ops.quantised_units import breaks_unit
+from relayout.ops.quantised_groups import breaks_quantised_group
 from relayout.ops.registry import computes_only
 
 RESTATE = "restate node"
@@ -92,7 +92,7 @@ class Writer:
         editor = self.editors[self.part.parent_graph(node)]
         results = editor.restated(node, transport, operands)
         self.restated[STATE_AS_EINSUM if transport.changes.op_type == "Einsum" else RESTATE] += 1
-        self.restated[LEAVE_BYTES] += breaks_unit(node, transport.changes)
+        self.restated[LEAVE_BYTES] += breaks_quantised_group(node, transport.changes)
         for old, new, order in zip(node.outputs, results, transport.outputs, strict=True):
             if not old.name:
                 continue

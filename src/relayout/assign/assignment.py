@@ -20,9 +20,9 @@ class Assignment:
 
     @property
     def optimal(self) -> bool:
-        """Whether the bound proves that no choice costs less."""
+        """Whether the bound proves that no choice among the variants offered costs less."""
         return self.cost == self.bound
 
     def __str__(self) -> str:
-        verdict = "proved least" if self.optimal else f"at least {self.bound}"
+        verdict = "proved minimal" if self.optimal else f"at least {self.bound}"
         return "; ".join([f"cost {self.cost} ({verdict})", *self.notes])

@@ -10,7 +10,7 @@ import onnx_ir as ir
 
 from relayout.assign.drafts import Draft, NodeDraft
 from relayout.assign.formulate import Formulation, Terms, formulate
-from relayout.assign.inherent import Possible
+from relayout.assign.needed import Possible
 from relayout.assign.part import parts_of
 from relayout.assign.problem import Variant, as_given, copies
 from relayout.assign.strategies.exact import solve
@@ -20,13 +20,13 @@ from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Changes, Refusal, Transport
 from relayout.ops.einsum import equation_of_product
 from relayout.ops.measure import moving_transposes
-from relayout.ops.quantised_units import breaks_unit
+from relayout.ops.quantised_groups import breaks_quantised_group
 from relayout.ops.rule import ask, ask_joint
 from relayout.report.explanation import (
     AVOIDABLE,
     EINSUM_WOULD,
-    INHERENT,
     INVALID,
+    NEEDED,
     NO_CONFLICT,
     NO_DATA,
     PASSES_ON,
@@ -115,8 +115,8 @@ class _Explaining:
         wanted_by = self._demands(self.walk.wanting(number, wanted, stored))
         if (number, stored, wanted) not in self.kept:
             return Explanation(stored_for, wanted_by, AVOIDABLE)
-        if self.possible.is_inherent(number, wanted):
-            return Explanation(stored_for, wanted_by, INHERENT)
+        if self.possible.needs_transpose(number, wanted):
+            return Explanation(stored_for, wanted_by, NEEDED)
         is_conflict = stored_for.named and wanted_by.named
         return Explanation(stored_for, wanted_by, "" if is_conflict else NO_CONFLICT)
 
@@ -264,7 +264,7 @@ def _by_equation(draft: NodeDraft) -> str:
     """What would let a product run in the other order, if it was not asked for yet."""
     ways = draft.ways
     is_open = is_op(draft.node, "MatMul") and ways.rule.separate is None and not ways.rule.barrier
-    is_open = is_open and not breaks_unit(draft.node, Changes(op_type="Einsum"))
+    is_open = is_open and not breaks_quantised_group(draft.node, Changes(op_type="Einsum"))
     can = is_open and not isinstance(equation_of_product(ways.view), Refusal)
     return f"; {EINSUM_WOULD}" if can else ""
 

@@ -22,7 +22,7 @@ from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Transport
 from relayout.ops.bodies import has_ties
 from relayout.ops.measure import Objective, objective_of
-from relayout.ops.quantised_units import breaks_unit
+from relayout.ops.quantised_groups import breaks_quantised_group
 from relayout.ops.registry import facts_of
 from relayout.targets.target import ONNX, Target, target_of
 
@@ -73,7 +73,7 @@ class Terms:
     keeps_sums: bool = False
     """Whether sums of products in quantised parts stay as they are, since rounding showed."""
     recomputes: bool = True
-    """Whether operators in quantised parts may be computed in other ways, which round otherwise."""
+    """Whether operators in quantised parts may be restated in ways that change rounding."""
 
     @classmethod
     def of_settings(cls, settings: Mapping[str, Any]) -> Terms:
@@ -246,7 +246,7 @@ class _Drafting:
         changes, terms = transport.changes, self.terms
         if changes.recomputes and not terms.recomputes:
             return True
-        if breaks_unit(draft.node, changes) and not terms.leaves_bytes:
+        if breaks_quantised_group(draft.node, changes) and not terms.leaves_bytes:
             return True
         is_sum = terms.keeps_sums and facts_of(draft.node).numbers.sums_products
         return is_sum and transport != draft.given

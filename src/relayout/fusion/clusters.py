@@ -71,12 +71,12 @@ class Clusters:
         """The cluster of both, or None if the clusters could then not run one after another."""
         if self._ranks[first] > self._ranks[second]:
             first, second = second, first
-        behind = self._reached(first, second, self.after)
-        ahead = self._reached(second, first, self.before)
-        if behind is None or ahead is None:
+        later = self._reached(first, second, self.after)
+        earlier = self._reached(second, first, self.before)
+        if later is None or earlier is None:
             return None
         merged = self._found(self.together(first, second))
-        self._reorder(first, second, merged, behind, ahead)
+        self._reorder(first, second, merged, later, earlier)
         self._replace(first, second, merged)
         return merged
 
@@ -149,16 +149,16 @@ class Clusters:
         return sorted(seen, key=self._ranks.__getitem__)
 
     def _reorder(
-        self, first: int, second: int, merged: int, behind: list[int], ahead: list[int]
+        self, first: int, second: int, merged: int, later: list[int], earlier: list[int]
     ) -> None:
         """What leads to the second comes before the merged cluster, what the first leads to after.
 
         Only clusters between the two change their ranks, among themselves.
         """
-        ranks = sorted(self._ranks[each] for each in (first, second, *behind, *ahead))
-        self._ranks.update(zip((*ahead, merged), ranks, strict=False))
-        if behind:
-            self._ranks.update(zip(behind, ranks[-len(behind) :], strict=True))
+        ranks = sorted(self._ranks[each] for each in (first, second, *later, *earlier))
+        self._ranks.update(zip((*earlier, merged), ranks, strict=False))
+        if later:
+            self._ranks.update(zip(later, ranks[-len(later) :], strict=True))
 
     def _replace(self, first: int, second: int, merged: int) -> None:
         for steps, back in ((self.after, self.before), (self.before, self.after)):

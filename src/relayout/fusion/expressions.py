@@ -30,7 +30,7 @@ class Expression:
     tag: Tag
     args: tuple[Expression, ...] = ()
     shape: Shape | None = None
-    """None if the rank is unknown or it is no tensor."""
+    """None if the rank is unknown or it is not a tensor."""
     kind: Kind = Kind.OPAQUE
     """Of a call: that of its operator. Of a constant: whether a kernel can hold it."""
     is_tensor: bool = True

@@ -17,7 +17,7 @@ class Vertex:
     index: int = -1
     kind: Kind = Kind.OPAQUE
     is_external: bool = False
-    """Whether it is read by something that is no vertex: then it never fuses forwards."""
+    """Whether it is read by something that is not a vertex: then it never fuses forwards."""
     uses: list[tuple[Vertex, Kind]] = field(default_factory=list)
     """Each reader, with the kind of the edge that leads there."""
 

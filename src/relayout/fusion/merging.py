@@ -96,7 +96,7 @@ class Merging:
     def _siblings(self, cluster: int) -> dict[int, int]:
         """Clusters that read a tensor this one reads, near it, and that have the same loop.
 
-        With the size of the tensor; those that read each other's results are no siblings.
+        With the size of the tensor; those that read each other's results are not siblings.
         """
         linked = {cluster, *self._clusters.after[cluster], *self._clusters.before[cluster]}
         apart: dict[int, int] = {}
@@ -141,7 +141,7 @@ def _space(operator: SketchOperator) -> object:
 
 
 def _readers_by_value(sketch: Sketch) -> dict[ir.Value, list[int]]:
-    """Who reads each tensor that is no constant and that several read."""
+    """The consumers of each tensor that is not constant and has several."""
     readers: dict[ir.Value, list[int]] = {}
     for operator in sketch.operators:
         for value in dict.fromkeys(operator.node.inputs):

@@ -22,7 +22,7 @@ def reason_of(
     words = {
         Code.ARGUMENTS: "the kernel would take more arguments than devices allow",
         Code.BETWEEN: f"{at} has more elements than the loop it would run in",
-        Code.CAPABILITY: f"the target has no kernel that takes {at} in",
+        Code.CAPABILITY: f"the target has no kernel that can include {at}",
         Code.COMPLEX_PROLOGUE: f"{at} would be computed for each time that its result is read",
         Code.CYCLE: f"something else lies between {named(producer)} and {named(consumer)}",
         Code.DEPTH: f"more than {limits.max_depth} operators would share a kernel",

@@ -18,7 +18,7 @@ from relayout.ops.kind import Kind
 
 
 class Refusals:
-    """States what the phases refused; what has been merged after all is no refusal."""
+    """States what the phases refused; what has been merged after all is not a refusal."""
 
     def __init__(
         self,

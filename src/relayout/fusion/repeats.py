@@ -1,6 +1,6 @@
 """Work that a kernel would do again and again, and when that costs more than it saves.
 
-An operator that is not tied to the loop of its kernel is computed where it is read. Behind a
+An operator that is not tied to the loop of its kernel is computed where it is read. After a
 broadcast that is once for each reading, so a costly operator may be better off in its own kernel.
 """
 

@@ -34,7 +34,7 @@ class Traffic:
 
 
 def traffic_of(partition: Partition, dims: Mapping[str, int] | None = None) -> Traffic:
-    """A group of views alone is no kernel: it gives a tensor another shape without moving it."""
+    """A group of views alone is not a kernel: it gives a tensor another shape without moving it."""
     total = Traffic()
     for group, results in zip(partition.groups, results_of(partition), strict=True):
         if not all(is_view(node) for node in group.nodes):

@@ -1,1 +1,1 @@
-"""The only code that reads and edits ONNX."""
+"""The only code that reads and edits ONNX graphs."""

@@ -90,7 +90,7 @@ def _check_graph(graph: ir.Graph, outer: VisibleNames) -> None:
         _define(node.outputs, scopes)
     for value in graph.outputs:
         if not _is_opaque(value) and not _is_defined(value, scopes):
-            raise InvariantError(f"graph output {value.name!r} is computed by nothing")
+            raise InvariantError(f"nothing computes graph output {value.name!r}")
 
 
 def _define(values: Iterable[ir.Value], scopes: VisibleNames) -> None:

@@ -11,7 +11,7 @@ from relayout.graph.region import regions_of
 
 @dataclass(slots=True)
 class Names:
-    """The names in use, so that a new one never clashes, in whatever scope it is seen."""
+    """The names in use, so that a new one never clashes in any scope."""
 
     taken: set[str] = field(default_factory=set)
 

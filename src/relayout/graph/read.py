@@ -24,7 +24,7 @@ STANDARD_DOMAIN = ""
 
 
 def shape_of(value: ir.Value | None) -> Shape | None:
-    """The lengths of a value's axes; None when the rank is unknown or it is no tensor."""
+    """The lengths of a value's axes; None when the rank is unknown or it is not a tensor."""
     if value is None or value.shape is None or not _may_be_tensor(value):
         return None
     return lengths_of(value.shape)
@@ -287,7 +287,7 @@ _CONSTANT_FORMS = {
 
 
 def constant_attribute_tensor(attribute: ir.Attr) -> ir.TensorProtocol | None:
-    """The tensor that an attribute of a Constant node stands for, in any of its forms."""
+    """The tensor that an attribute of a Constant node holds, in any of its forms."""
     if attribute.type == ir.AttributeType.TENSOR:
         tensor: ir.TensorProtocol = attribute.value  # `as_tensor` looks at every member of it
         return tensor

@@ -10,7 +10,7 @@ import onnx_ir as ir
 from relayout.graph.read import NodeView, version_of, view_of
 
 KERNEL_DOMAIN = "relayout"
-"""The domain of functions that a target has kernels for; only other runtimes run their bodies."""
+"""The domain of functions that a target has kernels for; other runtimes run their bodies."""
 
 
 @dataclass(frozen=True, slots=True)

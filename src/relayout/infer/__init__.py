@@ -1,1 +1,1 @@
-"""Which layout every tensor of a model as given has, inferred from the operators that tell."""
+"""Which layout every tensor of a model as given has, inferred from the operators that fix one."""

@@ -29,7 +29,10 @@ Pair = tuple[ir.Value, Colour]
 
 
 class Look(Enum):
-    """Where an operator that starts something new looks for what its result may be."""
+    """Where the layout of a Reshape's result is inferred from if no consumer fixes it.
+
+    The same holds for all operators whose results have axes of their own.
+    """
 
     BEFORE = "before"
     AFTER = "after"
@@ -54,7 +57,7 @@ def look_of(name: str) -> Look:
         return Look(name)
     except ValueError:
         known = ", ".join(look.value for look in Look)
-        raise RelayoutError(f"one can look {known}, not {name!r}") from None
+        raise RelayoutError(f"look is one of {known}, not {name!r}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +67,14 @@ class ColouredNode:
     view: NodeView
     known: Sequence[Pair]
     alike: Sequence[ir.Value]
-    turn: Permutation | None
+    order: Permutation | None
     """The order of a Transpose."""
 
     @classmethod
     def by(cls, view: NodeView) -> ColouredNode:
         known = _kernel_colours(view) or known_colours(view)
-        turn = perm_of(view.node) if is_op(view.node, "Transpose") else None
-        return cls(view, known, carried(view) if not known else (), turn)
+        order = perm_of(view.node) if is_op(view.node, "Transpose") else None
+        return cls(view, known, carried(view) if not known else (), order)
 
     @property
     def operands(self) -> list[ir.Value]:
@@ -79,14 +82,14 @@ class ColouredNode:
 
     @property
     def passes(self) -> bool:
-        """Whether its results are what its operands are, so that it is agnostic."""
-        return bool(self.alike) or self.turn is not None
+        """Whether it is agnostic: its results have the axes of its operands."""
+        return bool(self.alike) or self.order is not None
 
 
 def infer_colours(
     views: Iterable[NodeView], look: Look = Look.BEFORE
 ) -> Transmission[ir.Value, Colour]:
-    """Colour every value that nodes in topological order touch."""
+    """Colour every operand and result of nodes in topological order."""
     operators = [ColouredNode.by(view) for view in views]
     return transmit(operators, _sources(operators), _LookPalette(operators, look))
 
@@ -114,7 +117,7 @@ def _sources(operators: Sequence[ColouredNode]) -> list[ir.Value]:
 
 
 def _kernel_colours(view: NodeView) -> list[Pair]:
-    """What an operator of the domain relayout, which reads channels last, says."""
+    """The colours that an operator of the domain relayout, which reads channels last, fixes."""
     kernel = KERNELS.get(view.op_type) if view.node.domain == KERNEL_DOMAIN else None
     if kernel is None:
         return []
@@ -131,7 +134,7 @@ class _LookPalette:
     def __init__(self, operators: Sequence[ColouredNode], look: Look) -> None:
         self.preferred: dict[ir.Value, Colour] = {}
         self.bound: set[ir.Value] = set()
-        """Values that reach an operator which is not agnostic."""
+        """Values from which a path leads to an operator that is not agnostic."""
         for operator in reversed(operators):
             colour = preferred(operator.view)
             if colour is not None:
@@ -148,17 +151,17 @@ class _LookPalette:
         return operator.known
 
     def elect(self, votes: Sequence[Colour]) -> Colour:
-        """Whoever names the axes knows more than who does not."""
+        """Colours that name axes go before those that do not."""
         return majority([colour for colour in votes if colour.layout is not None] or votes)
 
     def before(self, operator: ColouredNode, colours: dict[ir.Value, Colour]) -> Iterator[Pair]:
         result = colours.get(operator.view.node.outputs[0]) if operator.passes else None
         if result is None:
             return
-        if operator.turn is not None:
+        if operator.order is not None:
             yield (
                 operator.operands[0],
-                _turned(result, operator.turn.inverse(), operator.operands[0]),
+                _transposed(result, operator.order.inverse(), operator.operands[0]),
             )
             return
         for value in operator.alike:
@@ -173,9 +176,9 @@ class _LookPalette:
         return plain(value)
 
     def after(self, operator: ColouredNode, colours: dict[ir.Value, Colour]) -> Iterator[Pair]:
-        if operator.turn is not None:
+        if operator.order is not None:
             result = operator.view.node.outputs[0]
-            yield result, _turned(colours[operator.operands[0]], operator.turn, result)
+            yield result, _transposed(colours[operator.operands[0]], operator.order, result)
             return
         read = [colours[value] for value in operator.operands if value in operator.alike]
         for value in operator.view.node.outputs:
@@ -184,7 +187,7 @@ class _LookPalette:
             else:
                 yield value, self.later.get(value) or plain(value)
 
-    def wishes(self, operator: ColouredNode, colours: dict[ir.Value, Colour]) -> Iterator[Pair]:
+    def wanted(self, operator: ColouredNode, colours: dict[ir.Value, Colour]) -> Iterator[Pair]:
         """Only where both name axes: to name the axes of a tensor moves no data."""
         results = set(operator.view.node.outputs)
         if operator.known:
@@ -198,7 +201,7 @@ class _LookPalette:
 
 
 def _seen_later(operators: Sequence[ColouredNode], look: Look) -> dict[ir.Value, Colour]:
-    """For operators that start something new, what the nearest known one after them reads."""
+    """For results with axes of their own, what the nearest known operator after them reads."""
     known = [bool(operator.known) for operator in operators]
     before, after = _neighbours(operators)
     later = nearest_known(reversed(range(len(operators))), after, known)
@@ -238,8 +241,8 @@ def _kept(colour: Colour, value: ir.Value) -> Colour:
     return plain(value) if colour.layout is None else colour
 
 
-def _turned(colour: Colour, order: Permutation, value: ir.Value) -> Colour:
-    """The colour of a value that is another one of this colour, transposed."""
+def _transposed(colour: Colour, order: Permutation, value: ir.Value) -> Colour:
+    """The colour of a value that is the transpose of one with this colour."""
     if colour.layout is None or colour.layout.rank != order.rank:
         return plain(value)
     return Colour.named(colour.layout.stored(order))

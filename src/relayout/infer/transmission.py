@@ -1,8 +1,8 @@
 """Colours of values: backwards from what is known, defaults for what is given, then forwards.
 
-Every value is coloured once, in a time that grows with the operators and the values they touch.
-What an operator says about colours is the business of a palette, so the same three passes colour
-the tensors of a model and the orders of a layout problem.
+Every value is coloured once, in time linear in the operators and the values they touch. A palette
+knows the colours that operators fix, so the same three passes colour the tensors of a model and the
+orders of a layout problem.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ class Origin(Enum):
 
 
 class Palette(Protocol[Op_contra, Val, Col]):
-    """What operators tell about the colours of the values they touch."""
+    """What is known from operators about the colours of their operands and results."""
 
     def results(self, operator: Op_contra, /) -> Sequence[Val]: ...
 
     def known(self, operator: Op_contra, /) -> Sequence[tuple[Val, Col]]:
-        """What an operator says by itself; nothing if it can do with any colour."""
+        """The colours that an operator fixes by itself; none if it takes any."""
 
     def before(self, operator: Op_contra, colours: dict[Val, Col], /) -> Iterable[tuple[Val, Col]]:
-        """What the colours of its results say about its operands, where that follows."""
+        """The colours of its operands that follow from those of its results."""
 
     def elect(self, votes: Sequence[Col], /) -> Col:
-        """One colour for a value whose readers say these, the first of them first."""
+        """One colour for a value whose consumers vote for these, in their order."""
 
 
 def majority(votes: Sequence[Col]) -> Col:
@@ -50,9 +50,9 @@ def majority(votes: Sequence[Col]) -> Col:
 
 
 def coloured_backwards(operators: Sequence[Op], palette: Palette[Op, Val, Col]) -> dict[Val, Col]:
-    """What known operators say about the values before them.
+    """The colours of values before the operators that fix them.
 
-    A value is decided when its producer is reached: by then all its readers have had their say.
+    A value is decided when its producer is reached: by then all its consumers have voted.
     """
     colours: dict[Val, Col] = {}
     votes: dict[Val, list[Col]] = {}
@@ -61,16 +61,16 @@ def coloured_backwards(operators: Sequence[Op], palette: Palette[Op, Val, Col]) 
         own = dict(reversed(known))
         results = dict.fromkeys(palette.results(operator))
         for value in results:
-            said = votes.pop(value, None)
+            cast = votes.pop(value, None)
             if value in own:
                 colours[value] = own[value]
-            elif said is not None:
-                colours[value] = palette.elect(said[::-1])
+            elif cast is not None:
+                colours[value] = palette.elect(cast[::-1])
         for value, colour in known or palette.before(operator, colours):
             if value not in results:
                 votes.setdefault(value, []).append(colour)
-    for value, said in votes.items():
-        colours[value] = palette.elect(said[::-1])
+    for value, cast in votes.items():
+        colours[value] = palette.elect(cast[::-1])
     return colours
 
 
@@ -78,12 +78,12 @@ class FullPalette(Palette[Op_contra, Val, Col], Protocol[Op_contra, Val, Col]):
     """What is needed to colour everything."""
 
     def default(self, value: Val, /) -> Col:
-        """The colour of a value that nothing is known about and nobody makes."""
+        """The colour of a value that nothing is known about and no operator makes."""
 
     def after(self, operator: Op_contra, colours: dict[Val, Col], /) -> Iterable[tuple[Val, Col]]:
         """The colours of all results, those of all operands being known."""
 
-    def wishes(self, operator: Op_contra, colours: dict[Val, Col], /) -> Iterable[tuple[Val, Col]]:
+    def wanted(self, operator: Op_contra, colours: dict[Val, Col], /) -> Iterable[tuple[Val, Col]]:
         """The colours in which an operator wants its operands."""
 
 
@@ -92,13 +92,13 @@ class Transmission(Generic[Val, Col]):
     colours: dict[Val, Col]
     origins: dict[Val, Origin]
     conversions: dict[tuple[Val, Col], int]
-    """Values with another colour that is wanted of them, and how many operators want it."""
+    """By value and another colour that is wanted of it, how many operators want it."""
 
 
 def transmit(
     operators: Sequence[Op], sources: Iterable[Val], palette: FullPalette[Op, Val, Col]
 ) -> Transmission[Val, Col]:
-    """Colour every value that the operators touch; they come in topological order."""
+    """Colour every operand and result of the operators, which are in topological order."""
     colours = coloured_backwards(operators, palette)
     origins = dict.fromkeys(colours, Origin.BACKWARDS)
     for value in sources:
@@ -109,7 +109,7 @@ def transmit(
         for value, colour in palette.after(operator, colours):
             if value not in colours:
                 colours[value], origins[value] = colour, Origin.FORWARDS
-        wanted = dict.fromkeys(palette.wishes(operator, colours))
+        wanted = dict.fromkeys(palette.wanted(operator, colours))
         for value, colour in wanted:
             if colours[value] != colour:
                 conversions[value, colour] = conversions.get((value, colour), 0) + 1

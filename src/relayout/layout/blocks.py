@@ -19,10 +19,10 @@ COPY, REST = 0, -1
 """The two entries of a target shape that are not lengths."""
 
 INVENTED = "unk__"
-"""How names begin that stand in no model: onnx's inference makes them up, and so do we."""
+"""How names begin that are in no model: onnx's inference makes them up, and so do we."""
 
 _TIMES = "·"
-"""Stands between the factors of a length that is a product."""
+"""What separates the factors in the name of a length that is a product."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class Reshaping:
 
     @classmethod
     def to_target(cls, source: tuple[Size, ...], target: Sequence[int]) -> Reshaping:
-        """What a target shape asks for: 0 copies a length, one -1 stands for the rest."""
+        """What a target shape asks for: 0 copies a length, one -1 is what remains."""
         asked = [
             source[axis] if entry == COPY else Size(entry) for axis, entry in enumerate(target)
         ]

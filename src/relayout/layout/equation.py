@@ -19,7 +19,7 @@ LetterLengths: TypeAlias = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Equation:
-    """The letters of every operand and of the result; dots stand for axes without a name."""
+    """The letters of every operand and of the result; dots are axes without a name."""
 
     terms: tuple[str, ...]
     result: str | None
@@ -36,7 +36,7 @@ class Equation:
 
     @property
     def explicit_result(self) -> str:
-        """The result, spelt out: the axes without a name, then what occurs once, sorted."""
+        """The result in full: the axes without a name, then what occurs once, sorted."""
         if self.result is not None:
             return self.result
         counts = Counter("".join(self.terms).replace(".", ""))
@@ -144,7 +144,7 @@ def _placings(
 
 
 def _orders(group: set[str], terms: Iterable[str]) -> list[str]:
-    """The orders in which some axes stand in the terms that have them."""
+    """The orders of some axes in the terms that have them."""
     return list(dict.fromkeys(_only(term, group) for term in terms))
 
 

@@ -1,4 +1,4 @@
-"""Named layouts and the four classes of tensors the founding documents speak of."""
+"""Named layouts, and the four classes of tensors of the founding documents."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Colour:
-    """What a value is to a compiler: its class and, for features and weights, its axes."""
+    """How a compiler sees a value: its class and, for features and weights, its axes."""
 
     layout_class: LayoutClass
     layout: Layout | None = None
@@ -107,7 +107,7 @@ def channels_last(rank: int) -> Layout:
 
 
 def plain_class(rank: int, leading: int | str | None) -> LayoutClass:
-    """The class of a tensor no convolutional operator speaks of: Tensor or NTensor."""
+    """The class of a tensor that no convolutional operator reads or writes: Tensor or NTensor."""
     if 3 <= rank <= 6 and leading != 1:
         return LayoutClass.NTENSOR
     return LayoutClass.TENSOR

@@ -21,7 +21,7 @@ class Permutation:
     """Stored axis `i` is source axis `axes[i]`, as in `Transpose(x, perm=axes)`.
 
     A permutation describes an order by what has to be done to get there: a tensor stored in order
-    `p` is `Transpose(x, perm=p)` of the tensor the model speaks about.
+    `p` is `Transpose(x, perm=p)` of the tensor that the model describes.
     """
 
     axes: tuple[int, ...]
@@ -138,7 +138,7 @@ class Permutation:
             tuple([axis if shape[axis] == 1 else next(moving) for axis in range(self.rank)])
         )
 
-    def moves_only_units(self, shape: Sequence[object]) -> bool:
+    def moves_only_unit_axes(self, shape: Sequence[object]) -> bool:
         """Whether no data moves, because every axis that changes its rank order has length 1.
 
         An unknown or symbolic length counts as more than 1.

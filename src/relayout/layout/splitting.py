@@ -20,7 +20,7 @@ Groups: TypeAlias = Mapping[int, Sizes]
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Where axes stand after some of them have become several."""
+    """Where axes are after some of them have become several."""
 
     counts: tuple[int, ...]
     """How many axes each one became."""
@@ -48,9 +48,9 @@ def unchanged(_spread: Spread) -> Changes:
 class AxisMap:
     """Which axes of a node's operands and results belong together.
 
-    The law: if every axis with a label in some groups is split so, and the node is renumbered, the
-    results are the given ones with their axes split so. An axis of length 1 that is stretched to
-    others becomes several of length 1.
+    The law: if every axis with a label in some groups is split into the factors of that group, and
+    the node is renumbered, the results are the given ones with their axes split the same way. A
+    unit axis that is broadcast becomes several unit axes.
     """
 
     operands: tuple[Labels | None, ...]

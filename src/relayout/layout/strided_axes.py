@@ -21,7 +21,7 @@ class StridedAxis:
         return self.size * self.stride
 
     def cut(self, outer: Size) -> tuple[StridedAxis, StridedAxis] | None:
-        """An outer axis of that size and the inner one; None where the size is no divisor."""
+        """An outer axis of that size and the inner one; None where the size is not a divisor."""
         inner = self.size.over(outer)
         return (
             None
@@ -47,7 +47,7 @@ def in_source_order(modes: Iterable[StridedAxis]) -> list[StridedAxis]:
 
 
 def joined(modes: Iterable[StridedAxis]) -> tuple[StridedAxis, ...]:
-    """The same steps with as few axes as possible; an axis of length 1 is none."""
+    """The same steps with as few axes as possible, and no unit axes."""
     found: list[StridedAxis] = []
     for mode in modes:
         if found and found[-1].stride == mode.span:
@@ -70,7 +70,7 @@ def cut_into(modes: Sequence[StridedAxis], sizes: Iterable[Size]) -> list[list[S
 
 
 def _take(rest: list[StridedAxis], wanted: Size) -> list[StridedAxis] | None:
-    """Take so much from the end of `rest`; None where it cannot be cut there."""
+    """Take this many elements from the end of `rest`; None where it cannot be cut there."""
     piece: list[StridedAxis] = []
     while wanted != UNIT and rest:
         mode = rest.pop()

@@ -1,4 +1,4 @@
-"""Chains of operators that only look at the same elements in another shape or order."""
+"""Chains of operators that only give the same elements another shape or order."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class View:
 
     @classmethod
     def along(cls, source: Sizes, links: Iterable[Link]) -> View | None:
-        """The one view that a chain is, if it is one."""
+        """The single view that a chain is equal to, if there is one."""
         return cls.of(source).followed_by(links)
 
     def followed_by(self, links: Iterable[Link]) -> View | None:
@@ -47,7 +47,7 @@ class View:
         return view
 
     def then(self, link: Link) -> View | None:
-        """The longer chain; None where that is no single view, or this is not known."""
+        """The longer chain; None where it is not a single view, or not known to be one."""
         if isinstance(link, Permutation):
             return self._transposed(link)
         if not same_elements(link, self.shape):
@@ -114,11 +114,11 @@ class View:
             if not homes:
                 return None
             place[axis] = homes[0]
-        order = self._with_units(sorted(place, key=lambda axis: (place[axis], axis)))
+        order = self._with_unit_axes(sorted(place, key=lambda axis: (place[axis], axis)))
         view = View.of(self.source).then(order)
         return order if view is not None and view.modes == self.modes else None
 
-    def _with_units(self, wide: Sequence[int]) -> Permutation:
+    def _with_unit_axes(self, wide: Sequence[int]) -> Permutation:
         """These axes, and those of length 1 where the result has them, or else where they were."""
         lengths = [self.source[axis] for axis in wide]
         fits = len(self.shape) == len(self.source) and lengths == [

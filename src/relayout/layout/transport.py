@@ -21,7 +21,7 @@ Array: TypeAlias = npt.NDArray[np.generic]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One node, of the standard domain, among several that stand for an operator."""
+    """One node, of the standard domain, among several that replace an operator."""
 
     op_type: str
     operands: tuple[int | str | Array, ...]
@@ -53,21 +53,21 @@ class Changes:
     result_reshapes: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     """Results that get another shape to have the axes of what the node gave before."""
     op_type: str | None = None
-    """The operator that states the same in this order, where it is another."""
+    """The operator that computes the same in this order, where it is another."""
     domain: str | None = None
     """Its domain, where that is another too."""
     operand_order: tuple[int | None, ...] | None = None
     """Where operands change places: the index of the one that comes first, and so on.
 
-    None stands for an operand that is left out."""
+    None is an operand that is left out."""
     steps: tuple[Step, ...] = ()
-    """The nodes that stand for an operator of one result and read its operands changed as above."""
+    """The nodes that replace an operator of one result and read its operands changed as above."""
     extra_passes: int = 0
     """How much more often than the node the steps read and write a tensor of the lead's size."""
 
     @property
     def recomputes(self) -> bool:
-        """Whether the numbers may be rounded in another way than those of the node as it was."""
+        """Whether the numbers may be rounded differently than by the node as it was."""
         return bool(self.steps) or self.op_type == "Einsum"
 
     def __or__(self, other: Changes) -> Changes:
@@ -97,7 +97,7 @@ class Transport:
     """The same operator on permuted tensors.
 
     The law: if operand `i` is given as `Transpose(x[i], inputs[i])` and the node is changed as
-    stated, then result `j` is `Transpose(y[j], outputs[j])`. None stands for "as it was".
+    stated, then result `j` is `Transpose(y[j], outputs[j])`. None means "as it was".
     """
 
     inputs: tuple[Permutation | None, ...]

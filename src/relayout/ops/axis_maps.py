@@ -38,7 +38,7 @@ def _others(view: NodeView) -> tuple[None, ...]:
 
 
 def one_by_one(view: NodeView) -> AxisMap:
-    """Every element of the first operand by itself."""
+    """Every element of the first operand is treated by itself."""
     return AxisMap((_axes(view), *_others(view)), (_axes(view),) * view.results)
 
 
@@ -93,7 +93,7 @@ def concat(view: NodeView) -> AxisMap | Refusal:
 def trailing(view: NodeView) -> AxisMap | Refusal:
     """Normalisation over the last axes."""
     if sum(view.uses_result(index) for index in range(view.results)) > 1:
-        return Refusal(f"{view.op_type} gives its statistics away")
+        return Refusal(f"{view.op_type} also returns its statistics")
     labels = _axes(view)
     axis = view.integer("axis", -1) % len(labels)
     return AxisMap(
@@ -200,9 +200,9 @@ def _by_entry(view: NodeView, entries: tuple[int, ...]) -> AxisMap:
 
 
 def by_channel(view: NodeView) -> AxisMap | Refusal:
-    """Batch and channels are where they are; the places are all alike."""
+    """Batch and channels stay where they are; all places are treated alike."""
     if view.results > 1:
-        return Refusal(f"{view.op_type} gives its statistics away")
+        return Refusal(f"{view.op_type} also returns its statistics")
     labels = _axes(view)
     return AxisMap((labels, *_others(view)), (labels,), whole=frozenset({0, 1}))
 

@@ -37,8 +37,8 @@ def aligned(rank: int, order: Permutation) -> tuple[Permutation, tuple[int, ...]
     own = [axis - missing for axis in order]
     while own and own[0] < 0:
         own.pop(0)
-    units = tuple(position for position, axis in enumerate(own) if axis < 0)
-    return Permutation(tuple(axis for axis in own if axis >= 0)), units
+    unit_axes = tuple(position for position, axis in enumerate(own) if axis < 0)
+    return Permutation(tuple(axis for axis in own if axis >= 0)), unit_axes
 
 
 def widest_operand(view: NodeView) -> int:
@@ -54,7 +54,7 @@ def broadcast(view: NodeView, order: Permutation) -> Transport | Refusal:
         return Refusal(f"the rank of {view.op_type}'s operand {ranks.index(None)} is unknown")
     places = [aligned(rank, order) for rank in known]
     inputs = tuple(None if own.is_identity else own for own, _ in places)
-    unsqueezes = {index: units for index, (_, units) in enumerate(places) if units}
+    unsqueezes = {index: unit_axes for index, (_, unit_axes) in enumerate(places) if unit_axes}
     return Transport(inputs, (order,), Changes(unsqueezes=unsqueezes))
 
 
@@ -97,14 +97,16 @@ def _target_length(view: NodeView) -> int | Refusal:
     return shape[0]
 
 
-def _moved_target(view: NodeView, own: Permutation, units: tuple[int, ...]) -> Changes | Refusal:
+def _moved_target(
+    view: NodeView, own: Permutation, unit_axes: tuple[int, ...]
+) -> Changes | Refusal:
     target = view.constant(1)
     if target is not None:
         lengths = list(own.reorder(target.tolist()))
-        for position in units:
+        for position in unit_axes:
             lengths.insert(position, 1)
         return Changes(constants={1: np.asarray(lengths, target.dtype)})
-    if units:
+    if unit_axes:
         return Refusal("Expand gets a target shape with fewer axes than its operand at run time")
     return Changes() if own.is_identity else Changes(gathers={1: own.axes})
 

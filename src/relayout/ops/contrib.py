@@ -19,7 +19,7 @@ TERMS = (0, 3)
 """The two operands of a quantised sum or product; scale and zero point follow each."""
 
 FIRST_PART = 2
-"""Where the first part of a quantised Concat stands; scale and zero point follow each."""
+"""The index of the first part of a quantised Concat; scale and zero point follow each."""
 
 FULL_AXIS_SINCE = 13
 """From this opset on Softmax has one axis; before it takes all axes from there on together."""
@@ -38,8 +38,8 @@ def quantised_pair(view: NodeView, order: Permutation) -> Transport | Refusal:
         rank = view.rank(index)
         if rank is None:
             return Refusal(f"the rank of {view.op_type}'s operand {index} is unknown")
-        inputs[index], units = aligned(rank, order)
-        unsqueezes.update({index: units} if units else {})
+        inputs[index], unit_axes = aligned(rank, order)
+        unsqueezes.update({index: unit_axes} if unit_axes else {})
     return Transport(tuple(inputs), (order,), Changes(unsqueezes=unsqueezes))
 
 

@@ -19,7 +19,7 @@ SCANS_WITHOUT_BATCH = 9
 
 
 class Side(Enum):
-    """Where a value stands at the border of a body."""
+    """Where a value is at the border of a body."""
 
     OPERAND = "operand"
     RESULT = "result"

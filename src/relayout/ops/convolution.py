@@ -73,7 +73,7 @@ def conv(view: NodeView, order: Permutation) -> Transport | Refusal:
 
 
 def _other_conv(view: NodeView, operand: int, order: Permutation) -> list[Transport]:
-    """What a window of one element can be besides, at another price or with other rounding."""
+    """The other forms of a window of one element, at another price or with other rounding."""
     if operand != 0 or order.fixes(0, 1):
         return []
     _, second = _pointwise(view, order)
@@ -85,8 +85,8 @@ def _pointwise(
 ) -> tuple[Transport | Refusal, Transport | Refusal]:
     """The two ways of a window of one element; at the same price the first is taken.
 
-    Of real numbers a product is several times as fast where few channels come out. Of bytes a
-    convolution stays what runtimes know it for.
+    With floats a product is several times as fast where there are few output channels. With bytes
+    it stays a convolution, which runtimes have integer kernels for.
     """
     product, whole = convolution_as_product(view, order), folded(view, order, 1)
     return (whole, product) if view.constant(1) is None else (product, whole)

@@ -34,7 +34,7 @@ def equation_of(view: NodeView) -> Equation:
 
 
 def einsum(view: NodeView, order: Permutation) -> Transport | Refusal:
-    """The letters of a term follow its axes, and the result does not show it."""
+    """The letters of a term follow its axes, and the result stays the same."""
     return restated(view, (order, *(None,) * (view.arity - 1)), None)
 
 
@@ -46,7 +46,7 @@ def restated(view: NodeView, inputs: Orders, result: Permutation | None) -> Tran
 def product_as_einsum(
     view: NodeView, inputs: Orders, result: Permutation | None
 ) -> Transport | Refusal:
-    """A MatMul as an Einsum, which says in its equation where the axes are stored."""
+    """A MatMul as an Einsum, whose equation states where the axes are stored."""
     equation = equation_of_product(view)
     if isinstance(equation, Refusal):
         return equation
@@ -65,7 +65,7 @@ def equation_of_product(view: NodeView) -> Equation | Refusal:
     if view.dtype(0) not in EINSUM_TYPES:
         return Refusal("runtimes have no Einsum of this type")
     if left is None or right is None or min(len(left), len(right)) < 2:
-        return Refusal("MatMul has an operand of fewer than two axes, or nobody knows of how many")
+        return Refusal("MatMul has an operand of fewer than two axes, or of unknown rank")
     if not _same_batch(left, right):
         return Refusal("MatMul may repeat an operand along a batch axis")
     batch = BATCH[: max(len(left), len(right)) - 2]

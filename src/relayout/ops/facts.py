@@ -45,7 +45,7 @@ class LayoutFacts:
     weight: tuple[int, str] | None = None
     """The operand that is the weight of a convolution, and what its first two axes are."""
     prefers_channels_first: bool = False
-    """Whether it can do with anything, and is mostly given channels first."""
+    """Whether it takes any layout, but is mostly given channels first."""
     carries: bool = False
     """Whether its results have the axes of its operands."""
 
@@ -69,22 +69,22 @@ class LengthFacts:
     cuts: CutsRule | None = None
     """How much it leaves of the axes that it cuts."""
     divisors: DivisorsRule | None = None
-    """The lengths that it divides by, so that none of them is 0 in a run that ends."""
+    """The lengths that it divides by, so that none of them is 0 in a run that succeeds."""
     keeps_shape: bool = False
-    """Whether its results have the shape of operand 0; asked where onnx's inference is silent."""
+    """Whether its results have the shape of operand 0; used where onnx infers no shape."""
     is_shaped_by_constants: bool = False
     """Whether the shape is known as soon as all operands but the first are constant."""
 
 
 class Evaluation(Enum):
-    """Operators that may be evaluated at compile time: their result has only one right answer."""
+    """Operators that may be evaluated at compile time: every runtime gives the same result."""
 
     MOVES = "moves"
     """Every element of the result is an element of an operand, bit for bit."""
     INTEGERS = "integers"
     """Exact on integers; shapes are computed with these."""
     NATURALS = "naturals"
-    """Exact on integers that are not negative; otherwise runtimes round in other directions."""
+    """Exact on integers that are not negative; on others runtimes round in different directions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class NumberFacts:
     quantises: bool = False
     """Whether it rounds to a grid."""
     sums_products: bool = False
-    """Whether its result depends a little on the order in which it adds up."""
+    """Whether its result depends, by rounding, on the order in which it adds."""
     joins_quantisers: bool = False
     """Whether runtimes join it with the quantisers around it, to compute in bytes."""
     activates: bool = False
@@ -108,7 +108,7 @@ class InnerCopies(Enum):
     SOFTMAX = "softmax"
     """Where its axis is not the last."""
     EINSUM = "einsum"
-    """Where its equation is no product of matrices."""
+    """Where its equation is not a product of matrices."""
 
 
 class Storage(Enum):
@@ -144,8 +144,8 @@ class OpFacts:
     ties: TieRule | None = None
     """What must be stored alike on both sides of the borders of its bodies."""
     repeats: bool = False
-    """Whether its bodies run again and again."""
+    """Whether its bodies may run more than once."""
     by_element: bool = False
     """Whether it treats all elements of operand 0 alike, and each by itself."""
     computes_only: bool = True
-    """Whether it does nothing but compute, so that it may go where nothing reads its results."""
+    """Whether it only computes, so that it may be removed where nothing reads its results."""

@@ -12,11 +12,11 @@ from relayout.ops.registry import facts_in_any_layout
 
 @dataclass(frozen=True, slots=True)
 class Fusing:
-    """The kind of one node, and which of its operands are no tensors to the kernel."""
+    """The kind of one node, and which of its operands only parametrise the kernel."""
 
     kind: Kind
     parameters: tuple[int, ...] = ()
-    """Constant operands that only say how the operator works, as attributes do."""
+    """Constant operands that only parametrise the operator, as attributes do."""
     opaque_for: str = ""
     """Why nothing shares its kernel: opaque, data_dependent or unknown_op."""
 
@@ -36,13 +36,13 @@ def fuses_as(view: NodeView) -> Fusing:
 
 
 def _parameters(view: NodeView, kernel: KernelFacts) -> tuple[int, ...]:
-    """Of the operands that may only parametrise those that are constant."""
+    """The operands that may parametrise the operator and are constant."""
     places = kernel.parameters or kernel.shaping
     return tuple(place for place in places if view.is_constant(place))
 
 
 def _is_data_dependent(view: NodeView, kernel: KernelFacts) -> bool:
-    """Whether the lengths of a result depend on values that only the run will tell."""
+    """Whether the lengths of a result depend on values known only at run time."""
     shapes = (shape_of(value) for value in view.node.outputs)
     if all(shape is not None and all(isinstance(n, int) for n in shape) for shape in shapes):
         return False
@@ -50,7 +50,7 @@ def _is_data_dependent(view: NodeView, kernel: KernelFacts) -> bool:
 
 
 def is_shaped_at_run_time(view: NodeView, kernel: KernelFacts) -> bool:
-    """Whether an operand that says how long a result is will be known only by the run."""
+    """Whether an operand that gives the lengths of a result is known only at run time."""
     return any(view.has(place) and not view.is_constant(place) for place in kernel.shaping)
 
 

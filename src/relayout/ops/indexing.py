@@ -57,7 +57,7 @@ def pull_gather(view: NodeView, result: Permutation) -> Permutation | Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """Which axes of the data the index tuples of GatherND and ScatterND speak of."""
+    """Which axes of the data the index tuples of GatherND and ScatterND index."""
 
     batch: int
     """Leading axes that data and indices share."""

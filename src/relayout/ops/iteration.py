@@ -27,7 +27,7 @@ class Iteration:
 
 
 def is_view(node: ir.Node) -> bool:
-    """Whether a node only gives another shape, or none, to the elements it reads."""
+    """Whether a node only gives the elements it reads another shape, or the same one."""
     kernel = facts_of(node).kernel
     return kernel is not None and kernel.is_view
 
@@ -69,7 +69,7 @@ def work_per_element(node: ir.Node) -> int:
 
 
 def is_exact(node: ir.Node) -> bool:
-    """Whether doing it again gives the same bits and costs no more than a read."""
+    """Whether computing a node again gives the same bits and costs no more than a read."""
     kernel = facts_in_any_layout(node).kernel
     return kernel is not None and kernel.is_exact
 

@@ -50,11 +50,11 @@ class KernelFacts:
 
     kind: Kind | KindRule
     parameters: tuple[int, ...] = ()
-    """Operands that, where they are constant, only say how the operator works."""
+    """Operands that, where they are constant, only parametrise the operator."""
     shaping: tuple[int, ...] = ()
-    """Operands whose values say how long the axes of a result are; parameters as well."""
+    """Operands whose values give the lengths of a result; parameters as well."""
     role: Role | None = None
-    """Where the kind does not tell it."""
+    """Where it does not follow from the kind."""
     rows: RowsRule | None = None
     """Where it works row by row."""
     move: MoveRule | None = None
@@ -64,11 +64,11 @@ class KernelFacts:
     has_parts: bool = False
     """Whether each of several results is a part of operand 0, so that a kernel can have them."""
     is_view: bool = False
-    """Whether it only gives another shape, or none, to the elements it reads."""
+    """Whether it only gives the elements it reads another shape, or the same one."""
     is_costly: bool = False
     """Whether an element takes the time of many simple operations."""
     is_exact: bool = False
-    """Whether doing it again gives the same bits and costs no more than a read."""
+    """Whether computing it again gives the same bits and costs no more than a read."""
     weight_results: WeightRule | None = None
     """The axis of operand 1 along which the results of a product lie, if it has one."""
     has_rows: bool = False

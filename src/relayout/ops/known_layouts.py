@@ -1,7 +1,8 @@
 """What is known from operators about the layouts of the tensors they touch.
 
-Convolutions, pools and the like fix what each axis is, matrix products that theirs are no features;
-operators that treat all axes alike carry a layout along; all others start something new.
+Convolutions, pools and the like fix what each axis is, matrix products that their operands are not
+features; operators that treat all axes alike carry a layout from operand to result; the results of
+all others have a layout of their own.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ SPATIAL_RANKS = (3, 4, 5)
 
 
 def known_colours(view: NodeView) -> list[tuple[ir.Value, Colour]]:
-    """What an operator says about the tensors it touches, results included."""
+    """The colours that an operator fixes for its operands and results."""
     layout = facts_of(view.node).layout
     if layout.known is KnownLayout.PLAIN:
         return coloured(view, {})
@@ -48,7 +49,7 @@ def _of_rank(layout: Layout, value: ir.Value) -> Colour:
 
 
 def preferred(view: NodeView) -> Colour | None:
-    """The colour of an operand nothing else is known about, if its reader names one."""
+    """The colour of an operand nothing else is known about, if this consumer prefers one."""
     rank = view.rank(0)
     if not facts_of(view.node).layout.prefers_channels_first or rank not in SPATIAL_RANKS:
         return None

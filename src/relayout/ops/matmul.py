@@ -29,13 +29,14 @@ class FactorReading:
     """The second to last axis is stored in front of the batch."""
 
     def stored(self, rank: int) -> Permutation:
-        """The order in which an operand that is read so holds the factor."""
+        """The order in which an operand that is read this way holds the factor."""
         *batch, rows, columns = range(rank)
         if self.transposed:
             rows, columns = columns, rows
         return Permutation((rows, *batch, columns) if self.rows_first else (*batch, rows, columns))
 
-    def turned(self) -> FactorReading:
+    def flipped(self) -> FactorReading:
+        """The reading of the transposed factor."""
         return replace(self, transposed=not self.transposed)
 
 
@@ -50,7 +51,7 @@ class Dialect:
     """How an operator states the way it reads its factors."""
 
     write: Callable[[NodeView, FactorReading, FactorReading], Changes | None]
-    """The node that reads its first and second factor so, if there is one."""
+    """The node that reads its first and second factor in these ways, if there is one."""
     given: Callable[[NodeView], Readings] = lambda _view: (PLAIN, PLAIN)
     available: Callable[[NodeView], tuple[FactorReading, ...]] = lambda _view: (PLAIN, TRANSPOSED)
     """The ways of reading that `write` may know."""
@@ -70,7 +71,7 @@ class Placement:
 
     factors: tuple[Permutation, Permutation]
     result: Permutation
-    units: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    unit_axes: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     """The axes of length 1 that an operand needs to line up with the other."""
 
 
@@ -111,27 +112,27 @@ class Product:
         if not order.fixes(*fixed):
             return None
         alone = Permutation.identity(len(other)), ()
-        beside, units = alone if _is_one_matrix(other) else aligned(len(other), result)
+        beside, unit_axes = alone if _is_one_matrix(other) else aligned(len(other), result)
         factors = (beside, order) if operand else (order, beside)
         slot = self.dialect.slots[1 - operand]
-        return Placement(factors, result, {slot: units} if units else {})
+        return Placement(factors, result, {slot: unit_axes} if unit_axes else {})
 
     def restated(self, place: Placement, read: Readings, *, exchanged: bool) -> Transport | None:
         """The node on factors read in these ways, for the result or for the transposed result."""
         left, right = read
-        first, second = (right.turned(), left.turned()) if exchanged else (left, right)
+        first, second = (right.flipped(), left.flipped()) if exchanged else (left, right)
         written = self.dialect.write(self.view, first, second)
         addend = self._addend() if exchanged else (None, {})
         if written is None or addend is None or (exchanged and not self._can_exchange()):
             return None
-        order_of_addend, units = addend
+        order_of_addend, unit_axes = addend
         inputs: list[Permutation | None] = [None] * self.view.arity
         if order_of_addend is not None:
             inputs[2] = order_of_addend
         for factor, (slot, way) in enumerate(zip(self.dialect.slots, read, strict=True)):
             inputs[slot] = self._order(factor, place, way)
-        result = _turned(place.result) if exchanged else place.result
-        changes = written | Changes(unsqueezes={**place.units, **units})
+        result = _with_matrices_transposed(place.result) if exchanged else place.result
+        changes = written | Changes(unsqueezes={**place.unit_axes, **unit_axes})
         if exchanged:
             changes |= Changes(operand_order=self._exchanged())
         return Transport(tuple(inputs), (_moved(result),), changes)
@@ -157,8 +158,8 @@ class Product:
         rank = self.view.rank(2)
         if rank == 2:
             return Permutation.of(1, 0), {}
-        units = {0: {}, 1: {2: (1,)}}
-        return None if rank is None or rank not in units else (None, units[rank])
+        unit_axes = {0: {}, 1: {2: (1,)}}
+        return None if rank is None or rank not in unit_axes else (None, unit_axes[rank])
 
     def forms(self, operand: int, order: Permutation) -> Iterator[Transport]:
         """Every combination of the orders of factors and result that goes with one order."""
@@ -180,8 +181,8 @@ class Product:
         reading = self.given[operand].stored(order.rank)
         wanted = reading.then(order).then(reading.inverse())
         for exchanged in (False, True):
-            place = self.placed(operand, _turned(wanted) if exchanged else wanted)
-            read = (self.given[0].turned(), self.given[1].turned()) if exchanged else self.given
+            place = self.placed(operand, _with_matrices_transposed(wanted) if exchanged else wanted)
+            read = (self.given[0].flipped(), self.given[1].flipped()) if exchanged else self.given
             form = None if place is None else self.restated(place, read, exchanged=exchanged)
             if form is not None:
                 return form
@@ -213,7 +214,7 @@ def product_rule(
     lead: LeadRule = lead_of_product,
     or_else: tuple[TransportRule, PullRule] | None = None,
 ) -> OpRule:
-    """The rule of a product; `or_else` is asked where a product of matrices says no."""
+    """The rule of a product; `or_else` is asked where a product of matrices refuses."""
 
     def transport(view: NodeView, order: Permutation) -> Transport | Refusal:
         found = Product.of(view, dialect)
@@ -261,7 +262,7 @@ def _is_one_matrix(shape: Shape) -> bool:
     return all(length == 1 for length in shape[:-2])
 
 
-def _turned(order: Permutation) -> Permutation:
+def _with_matrices_transposed(order: Permutation) -> Permutation:
     return order.then(TRANSPOSED.stored(order.rank))
 
 

@@ -1,4 +1,4 @@
-"""How much a model moves data about."""
+"""How much data a model moves."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ POINTER_BYTES = 8
 
 
 class Objective(Enum):
-    """What is made least; the other one decides between equals."""
+    """What is minimised; the other one decides between equals."""
 
     BYTES = "bytes"
     COUNT = "count"
@@ -58,10 +58,10 @@ def objective_of(name: str | Objective) -> Objective:
 class Measure:
     """Counts over all graphs of a model.
 
-    Bytes are read plus written, at the place where a Transpose stands, eight times in the body of
-    a loop. An Einsum counts with the copies that a product of matrices in its place would need, a
+    Bytes are read plus written where a Transpose is in the graph, eight times in the body of a
+    loop. An Einsum counts with the copies that a product of matrices in its place would need, a
     Softmax along another axis than the last with a copy before it and one after. A length that
-    only the run will tell counts as 32 unless the caller names it.
+    is known only at run time counts as 32 unless the caller sets it.
     """
 
     transposes: int
@@ -148,7 +148,7 @@ def bytes_in_einsum(
     dims: Mapping[str, int],
 ) -> int:
     """What is read and written to bring the operands of an Einsum, and its result, into the order
-    of a product of matrices; 0 if nobody knows. The last shape is that of the result.
+    of a product of matrices; 0 if that is unknown. The last shape is that of the result.
     """
     known = [shape for shape in shapes if shape is not None]
     axes = Equation.of(equation).axes([len(shape) for shape in known])

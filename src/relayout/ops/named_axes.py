@@ -17,14 +17,14 @@ PADS = Parameter("pads", 1)
 PAD_AXES = Parameter("axes", 3)
 
 SOFTMAX_OF_ONE_AXIS = 13
-"""The opset version from which Softmax and its kin work along one axis."""
+"""The opset version from which Softmax and similar operators work along one axis."""
 
 SCALES_PER_AXIS = 13
 """The opset version from which quantisers may have a scale per index of an axis."""
 
 
 class Places(Protocol):
-    """Where axes stand now."""
+    """Where axes are stored now."""
 
     def position(self, axis: int) -> int: ...
 
@@ -35,7 +35,7 @@ def moved_axis(view: NodeView, order: Places, default: int) -> Changes:
 
 
 def named_at_run_time(view: NodeView, parameter: Parameter) -> bool:
-    """Whether an operand of a known type names axes that only the run will tell."""
+    """Whether an operand of a known type names axes that are known only at run time."""
     if not parameter.is_operand(view) or not view.has(parameter.index):
         return False
     value = view.node.inputs[parameter.index]
@@ -62,7 +62,7 @@ def slice_axes(view: NodeView) -> tuple[int, ...] | Refusal:
 
 
 def reduced_axes(view: NodeView, rank: int) -> tuple[int, ...] | Refusal:
-    """Those named; if none are, then all or none, as the node says."""
+    """Those named; if none are, then all or none, as the node's attribute states."""
     axes = AXES.read_ints(view)
     if isinstance(axes, Refusal):
         return axes

@@ -44,8 +44,8 @@ def group_normalization(view: NodeView, order: Permutation) -> Transport | Refus
 def trailing(view: NodeView, order: Permutation) -> Transport | Refusal:
     """Statistics over all axes from `axis` on; the parameters have these axes too.
 
-    Nobody wants it taken apart: one kernel that reads its tensor once would become eight nodes, and
-    the two Transposes that saves cost less.
+    It is not written as several nodes: one kernel that reads its tensor once would become eight
+    nodes, and the two Transposes that this saves cost less.
     """
     axis = view.integer("axis", -1) % order.rank
     if not order.keeps(range(axis, order.rank)):
@@ -83,7 +83,7 @@ def mean_variance(view: NodeView, order: Permutation) -> Transport | Refusal:
 
 
 def _batch_kind(view: NodeView) -> Kind:
-    """A scale and a shift per channel, unless it also learns."""
+    """A scale and a shift per channel, except in training."""
     return Kind.OPAQUE if view.integer("training_mode", 0) else Kind.BROADCAST
 
 

@@ -30,7 +30,7 @@ def batch(view: NodeView, order: Permutation) -> Transport | Refusal:
     folded = _folded(known, _epsilon(view))
     if not all(np.isfinite(array).all() for array in folded):
         return Refusal("BatchNormalization scales or shifts a channel without bound")
-    shape = (-1, *(1 for _ in _channel_units(order)))
+    shape = (-1, *(1 for _ in _unit_axes_of_channels(order)))
     factor, shift = (array.reshape(shape) for array in folded)
     return lead_only(view, order, _changes(_scaled_and_shifted(0, factor, shift)))
 
@@ -108,12 +108,12 @@ def _scaled_and_shifted(
 
 def _per_channel(view: NodeView, order: Permutation, steps: tuple[Step, ...]) -> Transport:
     """Steps that read parameters of one entry per channel, lined up with the stored channels."""
-    units = _channel_units(order)
-    unsqueezes = dict.fromkeys(range(1, view.arity), units) if units else {}
+    unit_axes = _unit_axes_of_channels(order)
+    unsqueezes = dict.fromkeys(range(1, view.arity), unit_axes) if unit_axes else {}
     return lead_only(view, order, Changes(unsqueezes=unsqueezes) | _changes(steps))
 
 
-def _channel_units(order: Permutation) -> tuple[int, ...]:
+def _unit_axes_of_channels(order: Permutation) -> tuple[int, ...]:
     """Where a vector needs axes of length 1 to line up with the stored channels."""
     return tuple(range(1, order.rank - order.position(1)))
 

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from relayout.graph.read import NodeView
 
 PRODUCT, SUM = "MatMul", "Add"
-"""What a convolution with a bias is in other orders."""
+"""What a convolution with a bias becomes in other orders."""
 
 CONVOLVED_RANKS = range(4, 6)
-"""Of fewer axes a product reads channels in place 1 itself, of more no runtime convolves."""
+"""With fewer axes a product reads channels in place 1 itself; with more no runtime convolves."""
 
 REAL = frozenset((ir.DataType.FLOAT, ir.DataType.DOUBLE))
 """The types that every runtime multiplies matrices of."""
@@ -53,14 +53,14 @@ def folded(view: NodeView, order: Permutation, weight: int) -> Transport | Refus
     into = _target(stored, _batched(stored, channels))
     back = _target(_batched(given, channels), given)
     if into is None or back is None:
-        return Refusal(f"{view.op_type} has several lengths that only the run will tell")
+        return Refusal(f"{view.op_type} has several lengths that are known only at run time")
     return lead_only(view, order, Changes(reshapes={0: into}, result_reshapes={0: back}))
 
 
 def _batched(stored: Sizes, channels: int) -> Sizes:
     """The lengths with all that is stored before the channels as one axis."""
-    units = (UNIT,) * (channels - 1)
-    return (product(stored[:channels]), stored[channels], *units, *stored[channels + 1 :])
+    ones = (UNIT,) * (channels - 1)
+    return (product(stored[:channels]), stored[channels], *ones, *stored[channels + 1 :])
 
 
 def _target(source: Sizes, result: Sizes) -> tuple[int, ...] | None:
@@ -95,7 +95,7 @@ def _by_quantised_weight(view: NodeView, order: Permutation, from_end: int) -> T
     if producer is None or not is_op(producer, "DequantizeLinear"):
         return fixed_axes(view)
     if constant_of(producer.inputs[0]) is None:
-        return Refusal("Conv has a weight that the run computes")
+        return Refusal("Conv has a weight that is computed at run time")
     windows, columns_first = range(2, order.rank), from_end == 1
     stored = Permutation((*windows, *((1, 0) if columns_first else (0, 1))))
     if view.has(2):
@@ -119,7 +119,7 @@ def _biased(factors: tuple[Any, Any], from_end: int) -> Changes:
 
 
 def _is_pointwise(view: NodeView, weight: int) -> bool:
-    """Whether a convolution does the same at every place, and only with what is there."""
+    """Whether a convolution has windows of one element, no strides and no padding."""
     windows = view.shape(weight)
     if windows is None or any(length != 1 for length in windows[2:]):
         return False

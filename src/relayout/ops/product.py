@@ -63,8 +63,8 @@ def matrix_product(view: NodeView, order: Permutation) -> Transport | Refusal:
     if is_one_matrix:
         remaining = result.drop({order.rank - 1}) if len(right) == 1 else result
         return Transport(tuple(inputs), (remaining,))
-    inputs[form.right], units = aligned(len(right), result)
-    unsqueezes = {form.right: units} if units else {}
+    inputs[form.right], unit_axes = aligned(len(right), result)
+    unsqueezes = {form.right: unit_axes} if unit_axes else {}
     return Transport(tuple(inputs), (result,), Changes(unsqueezes=unsqueezes))
 
 

@@ -26,7 +26,7 @@ INITIAL_STATES = (5, 6)
 
 
 def recurrent(view: NodeView, order: Permutation) -> Transport | Refusal:
-    """The attribute `layout` says which of batch and time comes first, for all tensors at once."""
+    """The attribute `layout` sets which of batch and time comes first, for all tensors at once."""
     if view.version < LAYOUT_VERSION:
         return Refusal(f"{view.op_type} has one fixed order before opset {LAYOUT_VERSION}")
     if order != BATCH_SWAP:

@@ -1,4 +1,4 @@
-"""Finds the facts about the operator of a node; one that nobody declared is unknown.
+"""Finds the facts about the operator of a node; one that is not declared is unknown.
 
 A package declares operators with an entry point, which is loaded when a model has an operator that
 is not known here. It names facts, a sequence of them, or a function without arguments that gives
@@ -80,7 +80,7 @@ FACTS: dict[tuple[str, str], OpFacts] = {
 """Every operator that is known so far, by domain and name."""
 
 UNKNOWN = OpFacts((), computes_only=False)
-"""What is known of an operator that nobody declared."""
+"""What is known of an operator that is not declared."""
 
 
 def facts_of(node: ir.Node) -> OpFacts:
@@ -94,7 +94,7 @@ def facts_named(domain: str, op_type: str) -> OpFacts:
 
 
 def facts_in_any_layout(node: ir.Node) -> OpFacts:
-    """The same, where a kernel of another layout counts as the operator that it stands for."""
+    """The same, where a kernel of another layout counts as the operator that it replaces."""
     return facts_of(node) if node.domain != KERNEL_DOMAIN else _of_kernel(node.op_type)
 
 
@@ -105,7 +105,7 @@ def _of_kernel(name: str) -> OpFacts:
 
 
 def names_of(is_wanted: Callable[[OpFacts], object]) -> tuple[str, ...]:
-    """The full names of the operators that are so."""
+    """The full names of the operators whose facts are wanted."""
     return tuple(full_name(*key) for key, facts in FACTS.items() if is_wanted(facts))
 
 
@@ -117,7 +117,7 @@ def full_name(domain: str, op_type: str) -> str:
 
 
 def computes_only(node: ir.Node) -> bool:
-    """Whether a node does nothing but compute, so that it may go where nothing reads it."""
+    """Whether a node only computes, so that it may be removed where nothing reads it."""
     return is_our_own(node) or facts_of(node).computes_only
 
 
@@ -131,7 +131,7 @@ def transport(view: NodeView, order: Permutation) -> Transport | Refusal:
 
 
 def axis_map(view: NodeView) -> AxisMap | Refusal:
-    """How the axes of a node belong together, or why nothing can be said."""
+    """How the axes of a node belong together, or why that is not known."""
     axes = facts_of(view.node).axes
     if axes is None:
         return Refusal(f"nothing is known about the axes of {view.op_type}")
@@ -171,7 +171,7 @@ def register_operator(
     domain, name = ("", like) if isinstance(like, str) else like
     known = facts_named(_unnamed(domain), name)
     if known is UNKNOWN:
-        raise RelayoutError(f"there is no operator {full_name(domain, name)} to be like")
+        raise RelayoutError(f"like: no operator {full_name(domain, name)} is known")
     _add([facts_like(known, name, domain=facts, op_type=op_type)])
 
 
@@ -184,7 +184,7 @@ def _add(declared: Sequence[OpFacts]) -> None:
         for op_type in facts.op_types:
             key = _unnamed(facts.domain), op_type
             if (added.get(key) or FACTS.get(key) or facts) is not facts:
-                raise RelayoutError(f"there is an operator {full_name(*key)} already")
+                raise RelayoutError(f"operator {full_name(*key)} is known already")
             added[key] = facts
     FACTS.update(added)
 
@@ -195,7 +195,7 @@ def _unnamed(domain: str) -> str:
 
 
 def _declared_outside(domain: str, op_type: str) -> OpFacts:
-    """The facts of another package's operator; whoever needs none does not look for packages."""
+    """The facts of another package's operator; packages are looked for only when one is needed."""
     if domain != KERNEL_DOMAIN and GROUP not in _LOADED:
         _LOADED.add(GROUP)
         try:
@@ -210,7 +210,7 @@ _LOADED: set[str] = set()
 
 
 def _declared(point: EntryPoint) -> list[OpFacts]:
-    """The facts that an entry point names, or that the function gives which it names."""
+    """The facts that an entry point names, or that the function it names returns."""
     value, plugin = loaded(point), plugin_of(point)
     try:
         given = value() if callable(value) else value

@@ -1,4 +1,4 @@
-"""What a rule says about an operator, and the answers most rules share."""
+"""Rules of operators for other orders of their operands, and the answers most rules share."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def nothing_wanted(_view: NodeView) -> Permutation | None:
 
 @dataclass(frozen=True, slots=True)
 class OpRule:
-    """One rule says how an operator behaves when its lead operand is stored in another order.
+    """How an operator runs when its lead operand is stored in another order.
 
     `transport` gives the restated node for an order of the lead operand, or refuses. `pull` gives
     an order of the lead operand for which result 0 comes out in a wanted order, but for axes of
@@ -51,7 +51,7 @@ class OpRule:
     pull: PullRule = same_order
     lead: LeadRule = first_operand
     joint: JointRule = nothing_joint
-    """What an order of an operand makes worth trying, where operands choose theirs separately."""
+    """The forms worth trying for an order of one operand, if operands have orders of their own."""
     separate: SeparateRule | None = None
     """The node with every operand, and its only result, in an order of its own."""
     wanted: WantedRule = nothing_wanted
@@ -76,7 +76,7 @@ def ask(rule: OpRule, view: NodeView, order: Permutation) -> Transport | Refusal
 def ask_joint(
     rule: OpRule, view: NodeView, operand: int, order: Permutation
 ) -> Sequence[Transport]:
-    """The restatements that an order of any operand makes worth trying."""
+    """The restated nodes worth trying for an order of any operand."""
     is_fit = not order.is_identity and _unfit(view, operand, order) is None
     return rule.joint(view, operand, order) if is_fit else ()
 
@@ -94,7 +94,7 @@ def ask_separate(
 
 
 def _unfit(view: NodeView, operand: int, order: Permutation) -> Refusal | None:
-    """Why an order of an operand is no question to put to a rule."""
+    """Why a rule cannot be asked about an order of an operand."""
     if view.unknown_attribute is not None:
         return Refusal(f"{view.op_type}'s {view.unknown_attribute} is not known here")
     rank = view.rank(operand)
@@ -116,7 +116,7 @@ def lead_only(view: NodeView, order: Permutation, changes: Changes | None = None
 
 
 def barrier(reason: str) -> OpRule:
-    """The rule of an operator that runs only as it stands, with the reason."""
+    """The rule of an operator that runs only in the given order, with the reason."""
     refusal = Refusal(reason)
 
     def refuse(_view: NodeView, _order: Permutation) -> Refusal:
@@ -132,4 +132,4 @@ def _nothing_known(view: NodeView, _order: Permutation) -> Refusal:
 
 
 NOTHING_KNOWN = OpRule(_nothing_known, _nothing_known, barrier=True)
-"""The rule of an operator that nobody wrote one for."""
+"""The rule of an operator that has none."""

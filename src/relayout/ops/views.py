@@ -1,4 +1,4 @@
-"""Operators that only look at the same elements in another shape or order."""
+"""Operators whose results have the same elements in another shape or order."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from relayout.ops.rule import OpRule
 TARGET = Parameter("shape", 1)
 
 ZEROS_SINCE = 14
-"""From this opset on a target shape can say that a length is 0."""
+"""From this opset on a target shape can have a length of 0."""
 
 
 def as_given(view: NodeView, result: Permutation) -> Permutation | Refusal:
@@ -165,13 +165,13 @@ def reshape(view: NodeView, order: Permutation) -> Transport | Refusal:
 def _target(
     view: NodeView, given: Reshaping, order: Permutation, carried: Permutation
 ) -> Changes | Refusal:
-    """A constant target where that says enough, else one that is put together at run time."""
+    """A constant target where that determines the shape, else one computed at run time."""
     target = given.target(order, carried)
     if target is not None:
         shape_operand = {1: np.asarray(target, np.int64)}
         return Changes(attributes={"allowzero": None}, constants=shape_operand)
     if not TARGET.is_operand(view):
-        return Refusal("Reshape before opset 5 takes a constant shape, which cannot tell this one")
+        return Refusal("Reshape before opset 5 takes a constant shape, which cannot state this one")
     lengths = given.lengths(order, carried)
     if lengths is None:
         return Refusal("Reshape would take lengths in this order that no axis has")

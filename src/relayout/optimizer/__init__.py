@@ -1,1 +1,1 @@
-"""The road of a model: read, prepared, optimised in several attempts, verified, written."""
+"""From a model to its result: read, prepared, optimised in several attempts, verified, written."""

@@ -23,7 +23,7 @@ MORE_LACKING = "dropped: fewer nodes run in the order that the target has kernel
 NO_BETTER = "dropped: no better than the attempt before"
 BEATEN = "dropped: the next attempt is better"
 NOTHING_BETTER = "dropped: no better than the model as given"
-ROUNDING_SHOWS = "dropped: numbers differ at quantisers, as other rounding makes them"
+ROUNDING_SHOWS = "dropped: numbers differ at quantisers, as changed rounding makes them"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Attempt:
         extras = (
             *(["on factors of axes"] if self.by_factors else []),
             *(["products as Einsum"] if terms.target.einsum else []),
-            *([] if terms.recomputes else ["nothing computed in another way"]),
+            *([] if terms.recomputes else ["no operator restated"]),
             *(["sums of products as given"] if terms.keeps_sums else []),
         )
         return ", ".join((f"fewest {terms.objective.noun}", *extras))
@@ -58,7 +58,7 @@ class Trial:
     choose: ChooseLayouts
     before: Measure
     measured: Measure
-    """The model that was made; whether it is taken is another question."""
+    """The model that was made, whether it is taken or not."""
     lacking: tuple[int, int]
     """Nodes in an order that the target has no kernel for, before and after."""
     outcomes: tuple[Outcome, ...]
@@ -77,7 +77,7 @@ class Trial:
 
     @property
     def after(self) -> Measure:
-        """What the user would get: the model as given where this one is no better."""
+        """What the user would get: the model as given where this one is not better."""
         return self.measured if self.improves else self.before
 
     @property
@@ -179,15 +179,15 @@ def _why_dropped(split: Trial, whole: Trial) -> str:
 def _instead_of(trial: Trial) -> Iterator[Attempt]:
     """What to attempt where a trial would give the user more of one figure."""
     terms, after = trial.attempt.terms, trial.after
-    told = (
+    reason = (
         f"the fewest {terms.objective.noun} would take {after.transposes} Transposes and "
-        f"{after.bytes_moved} bytes, of one of them more than given; so "
+        f"{after.bytes_moved} bytes, one of which is more than the given model has; so "
     )
     if trial.applied[STATE_AS_EINSUM]:
         products = replace(terms, target=replace(terms.target, einsum=False))
-        yield Attempt(products, note=f"{told}no product was stated as Einsum")
+        yield Attempt(products, note=f"{reason}no product was stated as Einsum")
     other = replace(terms, objective=terms.objective.other)
-    yield Attempt(other, note=f"{told}the fewest {other.objective.noun} were chosen")
+    yield Attempt(other, note=f"{reason}the fewest {other.objective.noun} were chosen")
 
 
 def best_form(

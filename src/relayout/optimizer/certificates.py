@@ -25,7 +25,7 @@ def check_certificate(document: Any, model: ModelSource | None = None) -> list[s
         return faults(document)
     settings = document.get("settings") if isinstance(document, dict) else None
     if not isinstance(settings, dict):
-        return ["the certificate does not say under which settings it was made"]
+        return ["the certificate does not state the settings it was made with"]
     opset, fixes = settings.get("opset"), settings.get("fix_defaults") is True
     loaded = opened(model, opset=opset if isinstance(opset, int) else None, fix_defaults=fixes)
     terms = Terms.of_settings(settings)

@@ -66,7 +66,7 @@ def compare_strategies(
         verdict = _verdict(given, loaded, inputs) if verify else None
         left = figures(measure(loaded.ir, terms.dims))
         records.append(_record(strategy, decisions, left, watch.spent, verdict))
-        # Only the exact strategy proves more than that nothing costs less than nothing.
+        # Strategies other than the exact one have the bound 0.
         bound = max(bound, sum(decision.assignment.bound for decision in decisions))
     path = "" if given.path is None else str(given.path)
     return ComparisonRecord(path, runtime.name, figures(prepared.before), tuple(records), bound)

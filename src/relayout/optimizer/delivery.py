@@ -15,7 +15,7 @@ from relayout.verify.isolated import compare_isolated
 from relayout.verify.verdict import NumericOptions, NumericVerdict
 
 Stage: TypeAlias = Callable[[str], None]
-"""Hears what is being done now."""
+"""Called with the name of each stage as it begins."""
 
 Comparing: TypeAlias = Callable[[Path, Path, NumericOptions], NumericVerdict]
 """The verdict on a file, against the one it was made of."""
@@ -26,7 +26,7 @@ class Delivery:
     """What became of a model that was to be written."""
 
     verdict: NumericVerdict | None = None
-    """None where there was nothing to compare, or nobody asked."""
+    """None where there was nothing to compare, or no comparison was asked for."""
     output: Path | None = None
     """Where the model was written."""
 

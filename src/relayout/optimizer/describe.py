@@ -1,4 +1,4 @@
-"""Turns models and runs into records for reports."""
+"""Makes records for reports from models and runs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ REMEDY = "--fix-defaults makes constants of inputs with defaults"
 
 
 def model_record(loaded: LoadedModel, dims: Mapping[str, int]) -> ModelRecord:
-    """What there is to tell about a model as it was given."""
+    """What is reported about a model as it was given."""
     model, source = loaded.ir, loaded.source
     operators = Counter(_op_name(node) for region in regions_of(model) for node in region.graph)
     return ModelRecord(
@@ -98,13 +98,13 @@ def transpose_records(
     budget_seconds: float | None = None,
     target: Target = ONNX,
 ) -> tuple[TransposeRecord, ...]:
-    """Every Transpose that moves data; with a budget it is also told which ones are avoidable."""
+    """Every Transpose that moves data; with a budget avoidable ones are marked."""
     explained = explanations(model, dims, budget_seconds, target)
     return tuple(_transpose_record(node, why, dims) for node, why in explained.items())
 
 
 def assumed(loaded: LoadedModel, dims: Mapping[str, int]) -> Assumed:
-    """The lengths that the size of some Transpose depends on and nobody told."""
+    """The lengths that the size of some Transpose depends on and that are not given."""
     if loaded.frozen is not None:
         return Assumed()
     moved = [node.outputs[0] for _, node in moving_transposes(loaded.ir)]
@@ -114,7 +114,7 @@ def assumed(loaded: LoadedModel, dims: Mapping[str, int]) -> Assumed:
 def assumed_for(
     loaded: LoadedModel, values: Iterable[ir.Value], dims: Mapping[str, int]
 ) -> Assumed:
-    """The lengths that the sizes of these values depend on and nobody told."""
+    """The lengths that the sizes of these values depend on and that are not given."""
     shapes = [shape_of(value) or () for value in values]
     unknown = dict.fromkeys(
         name if kind == "named" else None
@@ -122,17 +122,17 @@ def assumed_for(
         for size in sizes_of(shape, "axis")
         for kind, name in size.symbols
     )
-    given = {length for value in loaded.ir.graph.inputs for length in shape_of(value) or ()}
-    told = [name for name in unknown if name is not None and name in dims]
-    names = tuple(name for name in unknown if name and name in given and name not in dims)
-    return Assumed(names, len(unknown) - len(told) - len(names), NOMINAL_LENGTH)
+    declared = {length for value in loaded.ir.graph.inputs for length in shape_of(value) or ()}
+    given = [name for name in unknown if name is not None and name in dims]
+    names = tuple(name for name in unknown if name and name in declared and name not in dims)
+    return Assumed(names, len(unknown) - len(given) - len(names), NOMINAL_LENGTH)
 
 
 def run_notes(
     model: ir.Model, left: bool, applied: Counter[str], reasons: Mapping[str, Sequence[str]]
 ) -> tuple[str, ...]:
-    """What to know of a result: how products are stated, and what keeps Transposes."""
-    defaults = _turned_note(model) if left else ()
+    """What to know about a result: how products are stated, and what keeps Transposes."""
+    defaults = _defaults_note(model) if left else ()
     products = *_einsum_notes(model, applied[STATE_AS_EINSUM]), *_bytes_note(applied[LEAVE_BYTES])
     return (*products, *softmax_note(model), *defaults, *attention_notes(reasons))
 
@@ -147,24 +147,24 @@ def attention_notes(reasons: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     )
 
 
-def _turned_note(model: ir.Model) -> tuple[str, ...]:
-    """Told where constants could be, if the model did not let its caller replace them."""
-    turned = sum(is_default(node.inputs[0]) for _, node in moving_transposes(model))
-    told = "an input with a default is" if turned == 1 else f"{turned} inputs with defaults are"
-    note = f"{told} turned at every run, since a caller may replace it; {REMEDY}"
-    return (note,) if turned else ()
+def _defaults_note(model: ir.Model) -> tuple[str, ...]:
+    """For Transposes of inputs with defaults, which would be folded if these were constants."""
+    moved = sum(is_default(node.inputs[0]) for _, node in moving_transposes(model))
+    which = "an input with a default is" if moved == 1 else f"{moved} inputs with defaults are"
+    note = f"{which} transposed at every run, since a caller may replace it; {REMEDY}"
+    return (note,) if moved else ()
 
 
 def held_note(model: ir.Model, target: Target) -> tuple[str, ...]:
-    """Told where kernels could be, if the model did not let its caller replace parameters."""
+    """For operators that would get a kernel if their caller could not replace their parameters."""
     held = target.held_by_defaults(model)
-    told = "an operator stays" if held == 1 else f"{held} operators stay"
-    note = f"{told} channels first, since a caller may replace parameters; {REMEDY}"
+    which = "an operator stays" if held == 1 else f"{held} operators stay"
+    note = f"{which} channels first, since a caller may replace parameters; {REMEDY}"
     return (note,) if held else ()
 
 
 def _einsum_notes(model: ir.Model, stated: int) -> tuple[str, ...]:
-    """Told where products were stated by equations."""
+    """For products that were stated as Einsum."""
     if not stated:
         return ()
     what = "1 product is" if stated == 1 else f"{stated} products are"
@@ -175,7 +175,7 @@ def _einsum_notes(model: ir.Model, stated: int) -> tuple[str, ...]:
 
 
 def _bytes_note(stated: int) -> tuple[str, ...]:
-    """Told where quantised products are no longer what runtimes have kernels of bytes for."""
+    """For quantised products that runtimes have no integer kernel for any more."""
     what, them = f"{stated} products between quantisers are", "them"
     if stated == 1:
         what, them = "1 product between quantisers is", "it"
@@ -185,7 +185,7 @@ def _bytes_note(stated: int) -> tuple[str, ...]:
 
 
 def softmax_note(model: ir.Model) -> tuple[str, ...]:
-    """Told where bytes are moved that no Transpose moves."""
+    """For Softmaxes that copy their operand, which no Transpose shows."""
     found = sum(
         facts_of(node).copies is InnerCopies.SOFTMAX and bytes_inside(region.view(node), {}) > 0
         for region, node in copying_nodes(model)

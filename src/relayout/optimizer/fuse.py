@@ -1,4 +1,4 @@
-"""Groups of operators, as users of the package ask for them."""
+"""Groups the operators of a model into kernels: read, grouped, verified, written."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Grouping:
     dims: Mapping[str, int] = field(default_factory=dict)
 
     def assumed(self) -> Assumed:
-        """The lengths that what kernels read and write depends on and nobody told."""
+        """The lengths that the sizes of what kernels read and write depend on, if not given."""
         if not self.partitions:
             return Assumed()
         return assumed_for(self.flat, self._handed_over(), self.dims)
@@ -82,17 +82,17 @@ class FuseResult:
 
     @property
     def accepted(self) -> bool:
-        """Whether the model may be used: it is as it was, or verified, or nobody asked."""
+        """Whether the model may be used: unchanged, verified, or not asked to be verified."""
         return not self.delivery.refused
 
     @property
     def model(self) -> onnx.ModelProto:
-        """The model with its groups; the given one where the verdict is no."""
+        """The model with its groups; the given one if verification failed."""
         return self.made.source if self.accepted else self.loaded.source
 
     @property
     def verdict(self) -> NumericVerdict | None:
-        """None where there was nothing to compare, or nobody asked."""
+        """None where there was nothing to compare, or no comparison was asked for."""
         return self.delivery.verdict
 
     @property
@@ -106,7 +106,7 @@ class FuseResult:
         return self.grouping.figures
 
     def record(self) -> FusionRecord:
-        """What there is to tell."""
+        """What is reported."""
         grouping, verdict = self.grouping, self.verdict
         return FusionRecord(
             source="" if self.loaded.path is None else str(self.loaded.path),
@@ -166,15 +166,15 @@ def fuse(
     made = replace(flat, source=message, editable=None)
     changed = _differ(loaded.source, message)
     place = None if output is None else Path(output)
-    told = inputs if verify else None
-    delivery = deliver(loaded, made, place, told, stage, changed=changed, comparing=comparing)
+    compared = inputs if verify else None
+    delivery = deliver(loaded, made, place, compared, stage, changed=changed, comparing=comparing)
     return FuseResult(loaded, made, grouping, changed, delivery)
 
 
 def explain(
     source: ModelSource, node: str, *, mode: str = DEFAULT_MODE, limits: Limits | None = None
 ) -> tuple[NodeRecord, ...]:
-    """The group of a node, and why what stands beside it is not in that group."""
+    """The group of a node, and why its neighbours are not in that group."""
     grouping = _grouping(_open(source), mode_of(mode), limits or Limits())
     found = node_records(grouping.flat, grouping.partitions, node)
     if not found:
@@ -203,7 +203,7 @@ def mode_of(name: str) -> Mode:
 def _open(source: ModelSource) -> LoadedModel:
     loaded = load(source)
     if loaded.frozen is not None:
-        raise RelayoutError(f"the model cannot be looked into: {loaded.frozen}")
+        raise RelayoutError(f"the model may only be copied: {loaded.frozen}")
     return loaded
 
 

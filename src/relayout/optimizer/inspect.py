@@ -35,10 +35,11 @@ def inspect(source: ModelSource, *, dims: Mapping[str, int] | None = None) -> Mo
 
 
 def infer_layouts(source: ModelSource, *, look: str = Look.BEFORE.value) -> LayoutsRecord:
-    """The layout of every tensor, inferred from the operators that tell.
+    """The layout of every tensor, inferred from the operators that fix one.
 
-    Where a Reshape or its like starts something new that nothing behind it names, `look` says
-    which known operator tells: "before" (it is no longer what came in), "after" or "nearest".
+    `look` is where the layout of what a Reshape or a similar operator writes is inferred from if no
+    consumer fixes it: "before" (the operators before it: it is no longer what came in), "after" or
+    "nearest".
     """
     return layouts_record(opened(source), look_of(look))
 

@@ -1,4 +1,4 @@
-"""The road of a model: read, tried in several ways, the best one verified and written."""
+"""Optimises a model: read, tried in several ways, the best one verified and written."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from relayout.targets.target import ONNX, Target, target_of
 from relayout.verify.isolated import compare_isolated
 from relayout.verify.verdict import NumericOptions
 
-ROUGH = "what changes rounding was left out, since quantisers made steps of it"
+ROUGH = "what changes rounding was left out, since quantisers turned it into whole steps"
 
 
 def optimize(
@@ -58,13 +58,13 @@ def optimize(
     `target`, `strategy` and `minimize` are names or values. `keep` selects nodes that stay as they
     are: by name, `op:LRN`, `rank:3` or `device:cpu`. `einsum` lets a product of matrices be stated
     as Einsum, which reads its factors in any order; left open it does so where Transposes are
-    counted and only standard operators may be used. Only the strategy "exact" proves that its
-    choice costs least. `minimize` is "bytes" (fewest bytes moved by Transposes) or "count" (fewest
-    Transposes); after `budget` seconds of choosing, all attempts together, the best found is taken.
-    `free_inputs` and `free_outputs` let the orders of the model's own inputs and outputs change;
-    the change is reported in the notices. `opset` brings the model to a newer opset first: from 23
-    on Attention is an operator. `fix_defaults` makes constants of inputs that have a default, which
-    removes them from the inputs.
+    counted and only standard operators may be used. Only the strategy "exact" proves that no choice
+    among the variants offered costs less. `minimize` is "bytes" (fewest bytes moved by Transposes)
+    or "count" (fewest Transposes); after `budget` seconds of choosing, all attempts together, the
+    best found is taken. `free_inputs` and `free_outputs` let the orders of the model's own inputs
+    and outputs change; the change is reported in the notices. `opset` brings the model to a newer
+    opset first: from 23 on Attention is an operator. `fix_defaults` makes constants of inputs that
+    have a default, which removes them from the inputs.
 
     Nothing is written if the numbers differ or cannot be compared. A model in which nothing could
     be improved is written as it came, byte for byte.
@@ -102,7 +102,7 @@ class _Road:
     given: LoadedModel
     output: Path | None
     inputs: NumericOptions | None
-    """Which numbers are compared; None where none are to be."""
+    """What the numbers are compared on; None where they are not compared."""
     stage: Stage
     comparing: Comparing
 

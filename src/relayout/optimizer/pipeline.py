@@ -61,7 +61,7 @@ class Pass:
 
 
 class Observer(Protocol):
-    """Looks on while a pipeline runs; passes know nothing of it."""
+    """Watches a pipeline as it runs; passes do not know of it."""
 
     def before(self, step: Pass, model: ir.Model) -> None: ...
 
@@ -115,10 +115,10 @@ def local_rules(target: Target) -> Pipeline:
 
 
 def learn_shapes(model: ir.Model) -> ir.Model:
-    """Let a model as given know what its shapes turn out to be once their arithmetic is folded.
+    """Give a model the shapes that are known once the arithmetic on them is folded.
 
-    Otherwise what it moves would be counted with less knowledge than what is left. The folded
-    model is the result, or a clone where there was nothing to learn.
+    So the bytes it moves are counted with the same knowledge as those of its result. Returns the
+    folded model, or a clone where there was nothing to learn.
     """
     folded = model.clone()
     if has_vague_moves(model):
@@ -173,7 +173,7 @@ def _split_axes() -> Pass:
 
 
 def _with_shapes(rules: tuple[PipelineStep, ...]) -> Pipeline:
-    """Some rules, and again after what their folding says about shapes."""
+    """Some rules, and again after each time that folding has made more shapes known."""
     learn = Pass("learn shapes", refine_shapes)
     return Pipeline((*rules, Followed(learn, (*rules, Followed(learn, rules)))))
 

@@ -88,7 +88,7 @@ def opened(
     """A model that passes can look into."""
     loaded = as_asked(load(source), opset, fix_defaults=fix_defaults)
     if loaded.frozen is not None:
-        raise RelayoutError(f"the model cannot be looked into: {loaded.frozen}")
+        raise RelayoutError(f"the model may only be copied: {loaded.frozen}")
     return loaded
 
 

@@ -40,7 +40,7 @@ def verdict_text(verdict: NumericVerdict | None, *, changed: bool) -> str:
     if verdict is None:
         return NOT_VERIFIED
     if verdict.status == "unknown":
-        return f"cannot be verified, {verdict.reason}; --no-verify writes it all the same"
+        return f"cannot be verified, {verdict.reason}; --no-verify writes it anyway"
     return verdict.summary()
 
 
@@ -60,13 +60,13 @@ class Result:
     changed: bool
     seconds: Mapping[str, float]
     verdict: NumericVerdict | None = None
-    """None where there was nothing to compare, or nobody asked."""
+    """None where there was nothing to compare, or no comparison was asked for."""
     output: Path | None = None
     """Where the model was written."""
     lacking: tuple[int, int] = (0, 0)
     """Nodes in an order that the target has no kernel for, before and after."""
     by_factors: bool = False
-    """Whether operators were let work on the factors of merged axes before the choice."""
+    """Whether operators worked on the factors of merged axes when layouts were chosen."""
     fixed_defaults: bool = False
     """Whether inputs with defaults were to be made constants."""
     spelt_out: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -83,24 +83,26 @@ class Result:
 
     @property
     def accepted(self) -> bool:
-        """Whether the model may be used: it is as it was, or verified, or nobody asked."""
+        """Whether the model may be used: unchanged, verified, or not asked to be verified."""
         return not self.changed or self.verdict is None or self.verdict.equal
 
     @property
     def shows_rounding(self) -> bool:
-        """Whether other numbers may come from quantisers that made steps of another rounding."""
+        """Whether numbers differ and quantisers may have turned changed rounding into steps."""
         differs = self.verdict is not None and self.verdict.status == "differs"
         return differs and any(each.formulation.is_quantised for each in self.choose.decisions)
 
     @property
     def model(self) -> onnx.ModelProto:
-        """The optimised model; the given one where nothing was improved or the verdict is no."""
+        """The optimised model; the given one if nothing was improved or verification failed."""
         if not self.changed or not self.accepted:
             return self.loaded.source
         return to_proto(self.loaded)
 
     def certificate(self) -> dict[str, Any]:
-        """The proof that no other choice of layouts costs less, for `check_certificate`."""
+        """The proof that no choice among the variants offered costs less, for
+        `check_certificate`.
+        """
         if not self.choose.proves:
             raise RelayoutError("only the exact strategy proves anything about its choice")
         settings = {
@@ -112,7 +114,7 @@ class Result:
         return claim(self.choose.decisions, settings)
 
     def record(self) -> RunRecord:
-        """What there is to report."""
+        """What is reported."""
         target, dims = self.choose.terms.target, self.choose.terms.dims
         shown = self.informed or self.loaded
         applied = self.applied if self.changed else Counter[str]()

@@ -1,6 +1,6 @@
 """One way to find a value by its name, and to add one from outside.
 
-A package adds a value with an entry point, which is loaded when somebody asks for it:
+A package adds a value with an entry point, which is loaded when its name is asked for:
 
 [project.entry-points."relayout.targets"]
 my-npu = "my_package:MY_NPU"
@@ -83,7 +83,7 @@ def plugin_of(point: EntryPoint) -> str:
 
 
 def loaded(point: EntryPoint) -> Any:
-    """What an entry point names; whatever goes wrong in there is the fault of its package."""
+    """What an entry point names; an error in its package is reported as that package's."""
     try:
         return point.load()
     except Exception as error:

@@ -1,4 +1,4 @@
-"""What there is to tell about the strategies side by side."""
+"""What is reported about the strategies side by side."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from rich.table import Table
 from relayout.report.records import Figures
 from relayout.report.text import bytes_text
 
+BOUND = "lower bound"
+
 
 @dataclass(frozen=True, slots=True)
 class StrategyRecord:
@@ -26,7 +28,7 @@ class StrategyRecord:
     """Parts of the graph inside which nothing is copied."""
     left: Figures
     cost: int
-    """What is made least, as the strategy left it; comparable between strategies only."""
+    """What the strategies minimise, as this one left it; comparable between strategies only."""
     seconds: float
     """How long the strategy took to decide."""
     verified: bool
@@ -38,14 +40,14 @@ class StrategyRecord:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonRecord:
-    """What `compare` tells."""
+    """What `compare` reports."""
 
     source: str
     target: str
     given: Figures
     strategies: tuple[StrategyRecord, ...]
     bound: int
-    """No choice costs less, as the exact strategy proves."""
+    """No choice among the variants offered costs less, as the exact strategy proves."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -59,7 +61,13 @@ def comparison_text(record: ComparisonRecord) -> Iterator[RenderableType]:
 
 
 def comparison_table(record: ComparisonRecord) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        collapse_padding=True,
+        caption=f"{BOUND}: no choice among the variants offered costs less",
+        caption_justify="left",
+    )
     table.add_column("strategy", no_wrap=True)
     for heading in ("inserted", "regions", "left", "moved", "cost", "seconds"):
         table.add_column(heading, justify="right")
@@ -68,7 +76,7 @@ def comparison_table(record: ComparisonRecord) -> Table:
     table.add_row("as given", "", "", str(given.transposes), bytes_text(given.bytes_moved))
     for each in record.strategies:
         table.add_row(*_cells(each))
-    table.add_row("proved least", "", "", "", "", str(record.bound))
+    table.add_row(BOUND, "", "", "", "", str(record.bound))
     return table
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 AVOIDABLE = "not needed here: relayout optimize removes or moves it"
 EINSUM_WOULD = "--einsum would state it as an Einsum, in any order"
-INHERENT = "inherent: these demands conflict whatever orders are chosen, so one Transpose is needed"
 INVALID = "its perm does not fit the rank, or the rank is unknown"
+NEEDED = "needed by the variants offered: these demands conflict in every choice among them"
 NO_CONFLICT = "no conflicting demand was found near it"
 NO_DATA = "moves no data: only axes of length 1 change places"
 PASSES_ON = "only other Transposes read it"

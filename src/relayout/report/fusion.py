@@ -1,4 +1,4 @@
-"""What there is to tell about groups of operators, as records and as text."""
+"""What is reported about groups of operators, as records and as text."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class RefusalRecord:
 
 @dataclass(frozen=True, slots=True)
 class FusionRecord:
-    """What `fuse` tells."""
+    """What `fuse` reports."""
 
     source: str
     output: str | None
@@ -80,7 +80,7 @@ class FusionRecord:
 
 @dataclass(frozen=True, slots=True)
 class NodeRecord:
-    """What `fuse --explain` tells about one node."""
+    """What `fuse --explain` reports about one node."""
 
     node: str
     graph: str
@@ -109,8 +109,8 @@ def node_text(records: Sequence[NodeRecord]) -> Iterator[RenderableType]:
         yield f"[bold]{escape(record.node)}[/bold]" + escape(where)
         yield escape(_place_text(record))
         for refusal in record.refusals:
-            reader = "its readers" if refusal.consumer is None else refusal.consumer
-            yield escape(f"{refusal.producer} -> {reader}: {refusal.code}: {refusal.reason}")
+            consumer = refusal.consumer or "its consumers"
+            yield escape(f"{refusal.producer} -> {consumer}: {refusal.code}: {refusal.reason}")
 
 
 def _place_text(record: NodeRecord) -> str:
@@ -164,7 +164,8 @@ def _refusal_table(refusals: Sequence[RefusalRecord]) -> Table:
     table.add_column("for example", overflow="fold")
     for code, number in sorted(times.items(), key=lambda item: (-item[1], item[0])):
         example = first[code]
-        who = f"{shortened(example.producer)} -> {shortened(example.consumer or 'its readers')}"
+        consumer = shortened(example.consumer or "its consumers")
+        who = f"{shortened(example.producer)} -> {consumer}"
         table.add_row(str(number), escape(code), escape(f"{who}: {example.reason}"))
     return table
 

@@ -1,4 +1,4 @@
-"""What there is to report about kernels that were measured on a device."""
+"""What is reported about kernels that were measured on a device."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def shape_text(record: KernelRecord) -> str:
 
 
 def window_text(record: KernelRecord) -> str:
-    """Kernel size, stride and groups of a convolution; nothing for what is none."""
+    """Kernel size, stride and groups of a convolution; empty for other operators."""
     if not record.window:
         return ""
     is_depthwise = record.groups == record.input[1] == record.output[1] and record.groups > 1

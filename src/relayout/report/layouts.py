@@ -1,4 +1,4 @@
-"""What there is to tell about the layouts of a model's tensors."""
+"""What is reported about the layouts of a model's tensors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ class TensorRecord:
     layout_class: str
     """Feature, Weight, Tensor or NTensor."""
     told: str
-    """Backwards from an operator that knows, forwards from its operands, or by default."""
+    """How the layout was inferred: backwards from a consumer that fixes it, forwards from the
+    operands of its producer, or by default."""
     constant: bool
 
 
@@ -44,7 +45,7 @@ class ConflictRecord:
 
 @dataclass(frozen=True, slots=True)
 class LayoutsRecord:
-    """What `inspect --layouts` tells."""
+    """What `inspect --layouts` reports."""
 
     path: str
     tensors: tuple[TensorRecord, ...]
@@ -83,7 +84,7 @@ def _tensor_table(record: LayoutsRecord, *, every: bool) -> Table:
         caption=f"{hidden} more, constants among them: --all shows them" if hidden else None,
         caption_justify="left",
     )
-    for heading in ("tensor", "shape", "layout", "class", "told"):
+    for heading in ("tensor", "shape", "layout", "class", "inferred"):
         table.add_column(heading, overflow="fold")
     for tensor in shown:
         name = tensor.name if every else shortened(tensor.name)

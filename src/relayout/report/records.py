@@ -1,4 +1,4 @@
-"""What there is to tell about a model and a run, without any graph in it."""
+"""What is reported about a model and a run, as plain data without any graph."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Assumed:
     """The lengths that are unknown before the run, and what they count as."""
 
     names: tuple[str, ...] = ()
-    """Those that the model's inputs name, so that the caller can tell them."""
+    """Those that the model's inputs name, so that the caller can set them."""
     others: int = 0
     length: int = 0
 
@@ -49,7 +49,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class ModelRecord:
-    """What `inspect` tells."""
+    """What `inspect` reports."""
 
     path: str
     producer: str
@@ -81,7 +81,7 @@ class AttemptRecord:
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """What `optimize` tells."""
+    """What `optimize` reports."""
 
     source: str
     output: str | None
@@ -96,7 +96,7 @@ class RunRecord:
     verdict: str
     verified: bool
     optimal: bool
-    """Whether the choice of layouts is proved to cost least."""
+    """Whether no choice among the variants offered costs less, as is proved."""
     seconds: dict[str, float]
     lacking: tuple[int, int] = (0, 0)
     """Nodes in an order that the target has no kernel for, before and after."""

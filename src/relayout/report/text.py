@@ -38,7 +38,7 @@ def plural(count: int, noun: str) -> str:
 
 
 def shortened(name: str, width: int = NAME_WIDTH) -> str:
-    """A name without its middle; most of what is kept is its end, which tells names apart."""
+    """A name without its middle; most of what is kept is its end, where names differ."""
     if len(name) <= width:
         return name
     head = width // 3
@@ -183,7 +183,7 @@ def notes(notices: Sequence[str], assumed: Assumed) -> Iterator[str]:
         yield escape(f"note: {names} {counts} as {assumed.length}; set {them} with {option}")
     if assumed.others:
         unknown = plural(assumed.others, "length")
-        yield f"note: {unknown} that only the run tells, counted as {assumed.length}"
+        yield f"note: {unknown} known only at run time, counted as {assumed.length}"
 
 
 def _port_table(title: str, ports: Sequence[PortRecord]) -> Table:

@@ -73,7 +73,7 @@ def raisable(softmax: ir.Node, region: Region, target: Target) -> Core | Refusal
 
 def _needs_newer_opset(*, or_contrib: bool) -> Refusal:
     ways = f"--opset {STANDARD_SINCE}{' or --target ort' if or_contrib else ''}"
-    return Refusal(f"from opset {STANDARD_SINCE} on it can be one operator; {ways} lets it")
+    return Refusal(f"from opset {STANDARD_SINCE} on it can be one operator; {ways} allows it")
 
 
 def _has_operator(region: Region, target: Target) -> bool:

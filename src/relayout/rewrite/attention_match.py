@@ -64,7 +64,7 @@ def core_of(softmax: ir.Node, region: Region) -> Core | Refusal:
     scores = _scores(softmax.inputs[0])
     weights = _weights(softmax, region)
     if scores is None:
-        return Refusal("more than a scale and a mask stands between the product with K and Softmax")
+        return Refusal("more than a scale and a mask is between the product with K and Softmax")
     if weights is None:
         return Refusal("the result of Softmax does not go into the product with V alone")
     if not _takes_last_axis(softmax, region):

@@ -27,7 +27,7 @@ def store_weights(model: ir.Model, target: Target) -> Counter[str]:
     for region in regions_of(model):
         editor = Editor(region, names, computes_only)
         for node in list(region.graph):
-            kernel = target.kernel_stored_otherwise(node)
+            kernel = target.kernel_with_other_weight_order(node)
             if kernel is not None and target.weights is not None:
                 _restate(node, kernel, replace(kernel, weights=target.weights), editor)
                 applied["store weights in another order"] += 1

@@ -43,7 +43,7 @@ class LearnShape:
         return [consumer for value in news for consumer in consumers(value)] if news else None
 
     def _is_determined(self, node: ir.Node) -> bool:
-        """Whether constants say what the result is like, or something new is known of it."""
+        """Whether the shape follows from constants, or something new is known of it."""
         if facts_of(node).lengths.is_shaped_by_constants:
             return all(constant_of(value) is not None for value in node.inputs[1:] if value)
         return not self.learned.isdisjoint(node.inputs)

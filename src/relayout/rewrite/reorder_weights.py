@@ -133,7 +133,7 @@ def _reorder(reordering: Reordering, places: list[int], editor: Editor) -> None:
     node, operand, axis = reordering
     tensor = constant_of(node.inputs[operand])
     if tensor is None:
-        raise ValueError(f"operand {operand} of {node.name!r} is no constant")
+        raise ValueError(f"operand {operand} of {node.name!r} is not a constant")
     array = np.take(tensor.numpy(), places, axis)
     unmoved = ((None,) * len(node.inputs), (None,) * len(node.outputs))
     changed = Transport(*unmoved, Changes(constants={operand: array}))

@@ -138,7 +138,7 @@ def _scale_operand(node: ir.Node, index: int, gain: Doubles, editor: Editor) -> 
     value = node.inputs[index]
     tensor = constant_of(value)
     if value is None or tensor is None:
-        raise ValueError(f"operand {index} of {node.name!r} is no constant")
+        raise ValueError(f"operand {index} of {node.name!r} is not a constant")
     array = tensor.numpy()
     scaled = (array.astype(np.float64) * gain).astype(array.dtype)
     editor.read(node, index, editor.constant(scaled, hint=f"{value.name}_scaled", before=node))

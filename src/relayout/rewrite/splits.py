@@ -97,7 +97,7 @@ def _order(leg: ir.Value) -> Permutation | None:
     if not is_op(consumer, "Transpose") or consumer.graph is not leg.graph:
         return None
     order = perm_of(consumer)
-    return None if order is None or order.moves_only_units(shape) else order
+    return None if order is None or order.moves_only_unit_axes(shape) else order
 
 
 def _axis(node: ir.Node) -> int | None:

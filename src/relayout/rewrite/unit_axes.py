@@ -35,7 +35,7 @@ class UnitAxisMoveToReshape:
         shape = shape_of(source)
         if order is None or source is None or shape is None or order.is_identity:
             return None
-        if not order.moves_only_units(shape):
+        if not order.moves_only_unit_axes(shape):
             return None
         result = node.outputs[0]
         if any(is_op(consumer, "Transpose") for consumer in consumers(result)):

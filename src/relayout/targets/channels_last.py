@@ -1,16 +1,17 @@
 """Operators that read and write batch, spatial axes, channels, as functions of the domain relayout.
 
-Standard ONNX has none. Each is defined by a body in standard ONNX, so that any runtime runs the
-file; a compiler whose kernels want channels last knows the operator by its name and leaves the body
-alone.
+Standard ONNX has none. Each is defined by a body in standard ONNX, so runtimes that support
+model-local functions run the file (ONNX Runtime and onnx's reference evaluator do; OpenVINO 2026.4
+does not). A compiler whose kernels want channels last knows the operator by its name and leaves the
+body alone.
 
-A body depends on the number of axes and on which operands are given, and the name says both:
+A body depends on the number of axes and on which operands are given, and the name states both:
 `Conv2d` reads a tensor of 4 axes, `Conv2d_B` has a bias. A body with `auto_pad` in place of `pads`
 is another one, `Conv2d_auto_pad`, and so is one whose weight is not stored as spatial axes, inputs,
 outputs (HWIO): `Conv2d_OHWI`. `Resize2d_scales` and `Resize2d_sizes` read one entry per axis, that
-of the channels last, and stand only for what runtimes cannot interpolate so. All other attributes
-are those of the standard operator and are always given: not every runtime can leave out an
-attribute that a body refers to.
+of the channels last, and are used only where runtimes cannot interpolate channels last by the
+standard operator. All other attributes are those of the standard operator and are always given: not
+every runtime can leave out an attribute that a body refers to.
 """
 
 from __future__ import annotations
@@ -53,14 +54,14 @@ class ChannelsLastOperator:
     inputs_first: bool = False
     """Whether the weight has its inputs, not its outputs, along axis 0."""
     windowed: bool = False
-    """Whether it may be told to pad by itself."""
+    """Whether it has the attribute `auto_pad`."""
     ranks: tuple[int, ...] = RANKS
     vector: int | None = None
-    """The operand with one entry per axis, which also says in the name which one it is."""
+    """The operand with one entry per axis, whose name is a part of the kernel's name."""
     since: int = 1
-    """The opset version from which on a body can be written."""
+    """The opset version from which a body can be written."""
     body: Callable[[Permutation], list[onnx.NodeProto]] | None = None
-    """What it is made of where the standard operator cannot stand in a function."""
+    """What the body consists of where the standard operator cannot be in a function."""
 
 
 NORMALISED = ("X", "scale", "B")
@@ -174,14 +175,14 @@ class ChannelsLastKernel:
         """Transposes around the standard operator."""
         names, nodes = [], []
         for slot, operand in enumerate(self._named):
-            turned = list(self._turned(slot))
-            names.append(f"{operand}_first" if turned else operand)
-            nodes += turned
+            moves = list(self._channels_first(slot))
+            names.append(f"{operand}_first" if moves else operand)
+            nodes += moves
         last = _transpose("Y_first", "Y", self.channels_last)
         return [*nodes, self._standard(names, version), last]
 
-    def _turned(self, slot: int) -> Iterator[onnx.NodeProto]:
-        """The nodes that make of an operand the one that the standard operator reads."""
+    def _channels_first(self, slot: int) -> Iterator[onnx.NodeProto]:
+        """The nodes that bring an operand into the order that the standard operator reads."""
         operand, order = self._named[slot], self.orders[slot]
         if order is not None:
             yield _transpose(operand, f"{operand}_first", order.inverse())

@@ -1,4 +1,4 @@
-"""Which nodes stay as they are given, because somebody asked for it."""
+"""Which nodes stay as they are given, as the caller asked."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Gate:
 
 
 def _kind_of(selector: str) -> tuple[Callable[[NodeView, str], bool], str] | None:
-    """What a selector that is no name asks of a node."""
+    """The test that a selector other than a name applies to a node."""
     kind, colon, text = selector.partition(":")
     return (KINDS[kind], text) if colon and kind in KINDS else None
 

@@ -127,14 +127,16 @@ def _demanding(op_type: str, weights: str) -> OpRule:
         return kernel if operators[0].vector is None else unless_standard(view, kernel)
 
     def unless_standard(view: NodeView, kernel: Transport | Refusal) -> Transport | Refusal:
-        """The standard operator says of each axis what happens to it, if runtimes can do that."""
+        """The standard operator names the axes it changes, so it needs no kernel where runtimes
+        can change these.
+        """
         order = kernel.inputs[0] if isinstance(kernel, Transport) else None
         if order is None:
             return kernel
         is_refused = isinstance(standard.transport(view, order), Refusal)
         if is_refused and _keeps_channels(view):
             return kernel
-        return Refusal(f"{op_type} says of each axis what becomes of it")
+        return Refusal(f"{op_type} has parameters for each axis, so it needs no kernel")
 
     def transport(view: NodeView, order: Permutation) -> Transport | Refusal:
         kernel = kernel_for(view)
@@ -160,14 +162,14 @@ def rests_on_default(value: ir.Value | None) -> bool:
 def _has_defaults(view: NodeView) -> bool:
     """Whether a caller may replace weights, scales or the like of a node.
 
-    A weight would have to be turned at every run. What else has such parameters stands between
-    convolutions with such weights: channels last it would cost two Transposes.
+    A weight would have to be transposed at every run. Other operators with such parameters are
+    between convolutions with such weights: channels last they would cost two Transposes.
     """
     return any(map(rests_on_default, view.node.inputs[1:]))
 
 
 def is_held_by_defaults(weights: str, view: NodeView) -> bool:
-    """Whether a node has no kernel for no other reason than that a caller may replace something."""
+    """Whether a node has no kernel only because a caller may replace its parameters."""
     operators = _operators(view.op_type) if is_standard(view.node) else []
     kernels = (to_kernel(operator, weights, view) for operator in operators)
     return _has_defaults(view) and any(isinstance(kernel, Transport) for kernel in kernels)
@@ -230,7 +232,7 @@ PRODUCT = matmul_rule(Dialect(write_matmul), convolves=False)
 
 
 def rules(weights: str = HWIO) -> dict[tuple[str, str], OpRule]:
-    """What such a runtime knows beyond standard ONNX, if it has its weights in an order."""
+    """What such a runtime runs beyond standard ONNX, with its weights in this order."""
     op_types = dict.fromkeys(operator.op_type for operator in OPERATORS)
     demanding = {("", op_type): _demanding(op_type, weights) for op_type in op_types}
     return {**demanding, **KERNEL_RULES, ("", "MatMul"): PRODUCT}
@@ -244,4 +246,4 @@ KERNEL_RULES: dict[tuple[str, str], OpRule] = {
 WAY_BACK: dict[tuple[str, str], OpRule] = {
     (KERNEL_DOMAIN, name): _dissolving(kernel) for name, kernel in KERNELS.items()
 }
-"""What a runtime without such kernels makes of them."""
+"""How a runtime without such kernels runs them: as standard operators."""

@@ -21,7 +21,7 @@ from relayout.ops.rule import OpRule
 CONTRIB_DOMAIN = "com.microsoft"
 FUSED_MATMUL = "FusedMatMul"
 FUSED_TYPES = frozenset((ir.DataType.FLOAT, ir.DataType.DOUBLE))
-"""Of other types the runtime makes a FusedMatMul of float between two Casts."""
+"""For other types the runtime inserts Casts around a FusedMatMul of floats."""
 
 ROWS_FIRST = (FactorReading(rows_first=True), FactorReading(transposed=True, rows_first=True))
 ROWS_FIRST_RANKS = (3, 4)
@@ -38,7 +38,7 @@ def write_fused(_view: NodeView, first: FactorReading, second: FactorReading) ->
 
 
 def write_product(view: NodeView, first: FactorReading, second: FactorReading) -> Changes | None:
-    """A standard operator where one says it, else FusedMatMul, which has flags for batches."""
+    """A standard operator where one computes it, else FusedMatMul, which has flags for batches."""
     standard = write_matmul(view, first, second)
     if standard is not None or view.dtype(0) not in FUSED_TYPES:
         return standard

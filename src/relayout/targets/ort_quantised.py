@@ -23,7 +23,7 @@ def last_of(rank: int) -> Permutation:
 
 
 def _or_last(op_type: str, last: str, marked: bool) -> OpRule:
-    """A standard operator that has a form channels last, named so or marked by an attribute.
+    """A standard operator that has a channels-last form, with another name or an attribute.
 
     Its weight stays as it is.
     """
@@ -53,7 +53,7 @@ def _back(op_type: str, first: str) -> OpRule:
 
 
 def _marked(view: NodeView, order: Permutation) -> Transport | Refusal:
-    """An operator of the runtime's own that runs channels first or last as an attribute says."""
+    """An operator of the runtime's own whose attribute states channels first or last."""
     is_last = view.integer(CHANNELS_LAST, 0)
     if order.rank not in RANKS:
         return Refusal(f"{view.op_type} runs along one to three axes")

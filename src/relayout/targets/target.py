@@ -24,7 +24,7 @@ KEPT_AS_GIVEN = barrier("it stays as it is, as asked")
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A runtime, as far as choosing operators for it goes."""
+    """What a runtime can run, as far as the choice of operators depends on it."""
 
     name: str
     fused_matmul: bool = False
@@ -32,7 +32,7 @@ class Target:
     fused_attention: bool = False
     """Whether it has `com.microsoft.MultiHeadAttention`."""
     einsum: bool = False
-    """Whether a product may be stated as Einsum where no product of matrices says it."""
+    """Whether a product may be stated as Einsum where it is not a product of matrices."""
     count_above_speed: bool = False
     """Whether, where Transposes are counted, products may become Einsums and bytes floats."""
     rules: Mapping[tuple[str, str], OpRule] = field(default_factory=dict, repr=False)
@@ -57,11 +57,11 @@ class Target:
         """How many nodes of a model run in an order that the target has no kernel for."""
         return sum(
             self.rule_of(view).wanted(view) is not None
-            or self.kernel_stored_otherwise(view.node) is not None
+            or self.kernel_with_other_weight_order(view.node) is not None
             for view in _views(model)
         )
 
-    def kernel_stored_otherwise(self, node: ir.Node) -> ChannelsLastKernel | None:
+    def kernel_with_other_weight_order(self, node: ir.Node) -> ChannelsLastKernel | None:
         """The kernel of a node, if it has its weights in another order than the target."""
         kernel = KERNELS.get(node.op_type) if node.domain == KERNEL_DOMAIN else None
         if kernel is None or self.weights is None or kernel.operator.weight is None:

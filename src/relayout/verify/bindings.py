@@ -24,30 +24,30 @@ LARGEST_INPUT = 1 << 22
 
 @dataclass(frozen=True)
 class OpenDim:
-    """A named size, and the axis it first stands at."""
+    """A named size, and the first axis that has it."""
 
     name: str
     axis: int
 
 
 def ports_to_try(ports: Sequence[Port], options: NumericOptions) -> Iterator[tuple[Port, ...]]:
-    """The inputs as the caller described them; each rank in turn where one is not known."""
-    told = [_told(port, options) for port in ports]
-    if all(port.dims is not None for port in told):
-        yield tuple(told)
+    """The inputs as the caller described them; several ranks where one is not known."""
+    described = [_described(port, options) for port in ports]
+    if all(port.dims is not None for port in described):
+        yield tuple(described)
         return
     for rank in RANKS:
-        yield tuple(_with_rank(port, rank) for port in told)
+        yield tuple(_with_rank(port, rank) for port in described)
 
 
 def binding_groups(ports: Sequence[Port]) -> list[list[Binding]]:
-    """Groups of sizes, of each of which one is to run: different small ones, large ones, ones."""
+    """Groups of sizes, one of each of which is to run: different primes, large sizes, all 1."""
     dims = open_dims(ports)
     seen: list[Binding] = []
     groups = []
-    for wishes in (_different(dims), _large(dims), [{dim.name: 1 for dim in dims}]):
+    for candidates in (_different(dims), _large(dims), [{dim.name: 1 for dim in dims}]):
         group = []
-        for binding in wishes:
+        for binding in candidates:
             if binding not in seen and _fits(ports, binding):
                 seen.append(binding)
                 group.append(binding)
@@ -67,7 +67,7 @@ def shape_under(port: Port, binding: Binding) -> tuple[int, ...]:
     return tuple(dim if isinstance(dim, int) else binding[dim] for dim in port.dims or ())
 
 
-def _told(port: Port, options: NumericOptions) -> Port:
+def _described(port: Port, options: NumericOptions) -> Port:
     if port.name in options.shapes:
         return replace(port, dims=options.shapes[port.name])
     if port.dims is None:
@@ -82,7 +82,7 @@ def _with_rank(port: Port, rank: int) -> Port:
 
 
 def _different(dims: Sequence[OpenDim]) -> Iterator[Binding]:
-    """Different sizes tell axes apart; inputs may need the same size at the same axis."""
+    """Different sizes show which axis is which; inputs may need the same size at the same axis."""
     yield {dim.name: PRIMES[i % len(PRIMES)] for i, dim in enumerate(dims)}
     yield {dim.name: PRIMES[dim.axis % len(PRIMES)] for dim in dims}
 
@@ -97,9 +97,9 @@ def _large(dims: Sequence[OpenDim]) -> Iterator[Binding]:
 
 
 def _sized(dims: Sequence[OpenDim], batch: int, size: int, step: int) -> Binding:
-    """Axis 0 gets the batch, the first axis behind it the size, each further one a step more."""
-    behind = sorted({dim.axis for dim in dims if dim.axis > 0})
-    by_axis = {axis: size + step * i for i, axis in enumerate(behind)}
+    """Axis 0 gets the batch, the first open axis after it the size, each later one a step more."""
+    later = sorted({dim.axis for dim in dims if dim.axis > 0})
+    by_axis = {axis: size + step * i for i, axis in enumerate(later)}
     return {dim.name: by_axis.get(dim.axis, batch) for dim in dims}
 
 

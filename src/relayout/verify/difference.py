@@ -29,9 +29,9 @@ TOLERANCES = {
 
 @dataclass(frozen=True)
 class Difference:
-    """The largest error, relative to the scale of the first result, and where it stands.
+    """The largest error, relative to the scale of the first result, and where it is.
 
-    `exact` says that all bytes are equal, `alike` that structure, type and shape are. The error is
+    `exact`: all bytes are equal; `alike`: structure, type and shape are. The error is
     infinite where no tolerance could excuse the difference.
     """
 

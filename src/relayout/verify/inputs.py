@@ -49,7 +49,7 @@ class Draw:
         return self.override == "all"
 
 
-# Each row is one run, with the ways to draw its inputs from the most telling to the most modest.
+# Each row is one run, with the ways to draw its inputs from the most thorough to the most modest.
 # Whole numbers make sums exact in any order, so that moved elements show as such.
 LADDERS: Sequence[Sequence[Draw]] = (
     (

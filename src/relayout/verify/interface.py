@@ -20,7 +20,7 @@ NAMELESS = ("", "?")
 
 
 class UnreadableModelError(Exception):
-    """A file that holds no ONNX model."""
+    """A file that is not an ONNX model."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Interface:
     has_defaults: bool
 
     def without_defaults(self) -> Interface:
-        """The interface of a model whose defaults nobody may replace any more."""
+        """The interface once defaults are constants, which callers cannot replace."""
         return replace(self, optional=())
 
 
@@ -87,9 +87,9 @@ def _load(path: Path) -> onnx.ModelProto:
     except OSError as error:
         raise UnreadableModelError(f"cannot open '{path}': {error.strerror}") from error
     except Exception as error:  # the parser's own class lies in a library without types
-        raise UnreadableModelError(f"'{path}' is no ONNX model: {error}") from error
+        raise UnreadableModelError(f"'{path}' is not an ONNX model: {error}") from error
     if not model.HasField("graph"):
-        raise UnreadableModelError(f"'{path}' is no ONNX model: it has no graph")
+        raise UnreadableModelError(f"'{path}' is not an ONNX model: it has no graph")
     return model
 
 

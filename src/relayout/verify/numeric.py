@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def compare(before: Path, after: Path, options: NumericOptions | None = None) -> NumericVerdict:
-    """Says whether the second model computes what the first one does, as far as runs can tell."""
+    """Whether the second model computes what the first one does, as far as runs can show."""
     try:
         return examine(before, after, options or NumericOptions())
     except ExhaustedError as error:
@@ -37,7 +37,7 @@ def compare(before: Path, after: Path, options: NumericOptions | None = None) ->
 
 
 def examine(before: Path, after: Path, options: NumericOptions) -> NumericVerdict:
-    """As `compare`, leaving it to the caller to say how much memory was not enough."""
+    """As `compare`, but running out of memory raises: the caller knows how much there was."""
     try:
         given, made = interface_of(before), interface_of(after)
     except UnreadableModelError as error:
@@ -84,7 +84,7 @@ def _first_verdict(
 def _judged(
     runtime: Runtime, before: Path, after: Path, interface: Interface, options: NumericOptions
 ) -> tuple[NumericVerdict, Doubt | None]:
-    """A verdict, and the doubt about one that says that results of ONNX Runtime differ."""
+    """A verdict, and the doubt about it where results of ONNX Runtime differ."""
     original = runtime.load(before, interface)
     cases = CaseFinder(original, interface, options).find()
     judge = Judge(runtime, original, interface, options)

@@ -34,7 +34,7 @@ def quantisers_of(path: Path) -> Counter[Grid]:
 
 @dataclass(frozen=True)
 class Constants:
-    """The tensors of a graph that nobody can replace."""
+    """The tensors of a graph that no caller can replace."""
 
     tensors: dict[str, onnx.TensorProto]
     folder: Path
@@ -50,7 +50,7 @@ class Constants:
         return cls(found, folder)
 
     def array(self, name: str) -> Any:
-        """The numbers of a constant, or None if it is none."""
+        """The numbers of a constant; None if the value is not constant."""
         tensor = self.tensors.get(name)
         return None if tensor is None else numpy_helper.to_array(tensor, str(self.folder))
 

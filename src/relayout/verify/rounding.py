@@ -1,8 +1,9 @@
 """Whether two models with quantisers differ by nothing but rounding.
 
-A quantiser turns a rounding error in a sum into a whole step. So results that differ are looked at
+A quantiser turns a rounding error in a sum into a whole step. So results that differ are compared
 again: the models must agree as usual where nothing is rounded (`verify/smooth.py`), have the same
-quantisers, and differ by no more than the first one does in two ways of ONNX Runtime to run it.
+quantisers, and differ by no more than the first model does between two optimisation levels of ONNX
+Runtime.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from relayout.verify.interface import Interface
 
 
-class _OtherwiseError(Exception):
+class _NotRoundingError(Exception):
     """Why a difference is more than rounding, or may be."""
 
 
@@ -46,21 +47,21 @@ class Doubt:
             if not quantisers_of(self.before):
                 return verdict
             rounding = self._rounding()
-        except (_OtherwiseError, RefusedError, ExhaustedError) as error:
+        except (_NotRoundingError, RefusedError, ExhaustedError) as error:
             return replace(verdict, not_rounding=str(error))
         return replace(verdict, status="equal", rounding=rounding)
 
     def _rounding(self) -> Rounding:
         if quantisers_of(self.before) != quantisers_of(self.after):
-            raise _OtherwiseError("the quantisers are not the same")
+            raise _NotRoundingError("the quantisers are not the same")
         self._check_smooth()
         noise = self._noise()
         for output, found in self.failing.items():
             own = noise[output].error
             if not math.isfinite(found.error):
-                raise _OtherwiseError(f"no tolerance lets output '{output}' pass")
+                raise _NotRoundingError(f"no tolerance lets output '{output}' pass")
             if found.error > own + found.allowed:
-                raise _OtherwiseError(
+                raise _NotRoundingError(
                     f"output '{output}' differs by {found.error:.1e}, "
                     f"where ONNX Runtime's own levels differ by {own:.1e}"
                 )
@@ -74,10 +75,10 @@ class Doubt:
         judge = Judge(SMOOTH, original, self.interface, self.options)
         verdict = judge.judge(self.after, cases)
         if not verdict.equal:
-            raise _OtherwiseError(f"without rounding {verdict.reason or verdict.worst}")
+            raise _NotRoundingError(f"without rounding {verdict.reason or verdict.worst}")
         for output in (*verdict.unstable, *verdict.steady):
             if output in self.failing:
-                raise _OtherwiseError(f"without rounding output '{output}' tells nothing")
+                raise _NotRoundingError(f"without rounding output '{output}' proves nothing")
 
     def _noise(self) -> dict[str, Difference]:
         """By output, how much the first model differs between the levels of ONNX Runtime."""
@@ -87,6 +88,6 @@ class Doubt:
             for name, one, other in zip(noise, case.results, extended(case.feeds), strict=True):
                 found = difference(one, other, self.options.tolerance)
                 if not found.alike:
-                    raise _OtherwiseError(f"ONNX Runtime's own levels disagree about '{name}'")
+                    raise _NotRoundingError(f"ONNX Runtime's own levels disagree about '{name}'")
                 noise[name] = worse(noise[name], found)
         return noise

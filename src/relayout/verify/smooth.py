@@ -48,7 +48,7 @@ MOVES = (
     *("MaxPool", "Reshape", "Slice", "SpaceToDepth", "Split", "Squeeze", "Tile", "Transpose"),
     "Unsqueeze",
 )
-"""Operators whose results are elements of their first operand, whatever these stand for."""
+"""Operators whose results are elements of their first operand, whatever these mean."""
 
 
 class NotSmoothError(Exception):
@@ -59,7 +59,7 @@ def smooth(path: Path) -> bytes:
     """The smooth version of a model, with external data as the given file names it."""
     model = onnx.load(path, load_external_data=False)
     if any(rounds(node) for function in model.functions for node in function.node):
-        raise NotSmoothError("a quantiser stands in a function")
+        raise NotSmoothError("a quantiser is in a function")
     _Smoothing(model.graph, Constants.of(model.graph, path.parent)).run()
     return bytes(model.SerializeToString())
 
@@ -84,16 +84,16 @@ class _Smoothing:
         for value in graph.output:
             if value.name in self.real:
                 raise NotSmoothError(f"output '{value.name}' is quantised")
-        told = [value for value in graph.value_info if value.name not in self.real]
+        infos = [value for value in graph.value_info if value.name not in self.real]
         # Messages of the old lists are copied before these are emptied.
-        new = onnx.GraphProto(node=made, value_info=told)
+        new = onnx.GraphProto(node=made, value_info=infos)
         del graph.node[:], graph.value_info[:]
         graph.MergeFrom(new)
 
     def _node(self, node: onnx.NodeProto) -> list[onnx.NodeProto]:
-        """What stands for a node in the smooth version."""
+        """What replaces a node in the smooth version."""
         if any(rounds(inner) for body in bodies_of(node) for inner in nodes_of(body)):
-            raise NotSmoothError(f"a quantiser stands in a body of {node.op_type}")
+            raise NotSmoothError(f"a quantiser is in a body of {node.op_type}")
         read = [name for name in (*node.input, *captured_by(node)) if name]
         if all(name in self.fixed for name in read):
             self.fixed.update(node.output)
@@ -145,10 +145,10 @@ class _Smoothing:
     def _element(self, node: onnx.NodeProto) -> int:
         """The type that a quantiser writes."""
         zero = zero_point(node)
-        told = {attribute.name: attribute.i for attribute in node.attribute}
+        numbers = {attribute.name: attribute.i for attribute in node.attribute}
         if zero and zero not in self.constants.tensors:
             raise NotSmoothError(f"the zero point '{zero}' is computed")
-        element = told.get("output_dtype") or onnx.TensorProto.UINT8
+        element = numbers.get("output_dtype") or onnx.TensorProto.UINT8
         element = self.constants.tensors[zero].data_type if zero else element
         if element not in TYPES:
             name = onnx.TensorProto.DataType.Name(element).lower()
@@ -158,9 +158,9 @@ class _Smoothing:
     def _dequantiser(self, node: onnx.NodeProto) -> onnx.NodeProto:
         value, result = node.input[0], node.output[0]
         if value not in self.real:
-            raise NotSmoothError(f"'{value}' is made real, but comes from no quantiser")
+            raise NotSmoothError(f"'{value}' is dequantised, but not the result of a quantiser")
         if self.real[value] != self.constants.grid(node):
-            raise NotSmoothError(f"'{value}' is made real by another scale than it is quantised by")
+            raise NotSmoothError(f"'{value}' is quantised and dequantised by different scales")
         return helper.make_node("Identity", [value], [result], name=node.name)
 
     def _pass_on(self, node: onnx.NodeProto, read: list[str]) -> None:
@@ -171,11 +171,11 @@ class _Smoothing:
         if not is_move or any(name in self.real for name in Counter(read) - Counter(data)):
             raise NotSmoothError(f"{node.op_type} computes with quantised numbers")
         if is_op(node, "MaxPool") and any(node.output[1:]):
-            raise NotSmoothError("MaxPool tells where the largest quantised numbers stand")
+            raise NotSmoothError("MaxPool gives the indices of the largest quantised numbers")
         self.real.update(dict.fromkeys(node.output, self.real[data[0]]))
 
-    def _new(self, wish: str) -> str:
-        name = wish
+    def _new(self, hint: str) -> str:
+        name = hint
         while name in self.taken:
             name += "_"
         self.taken.add(name)

@@ -16,8 +16,8 @@ class NumericOptions:
 
     `dims` gives sizes to named dimensions (a nameless one is called "input[axis]"), `shapes` whole
     shapes, `fixed` the values of inputs, `integer_ranges` the lowest value and the first one too
-    high. `tolerance` is relative to the largest magnitude of an output. `fix_defaults` says that
-    inputs with defaults became constants.
+    high. `tolerance` is relative to the largest magnitude of an output. `fix_defaults`: inputs with
+    defaults became constants.
     """
 
     dims: dict[str, int] = field(default_factory=dict)
@@ -91,12 +91,12 @@ class Rounding:
 class NumericVerdict:
     """The outcome of a comparison.
 
-    `exact` says that all bytes were equal. `runs` counts the inputs both models were run on,
-    `elements` the elements compared over all runs. `unstable` names the outputs on which the first
-    model disagrees with itself, of which only types and shapes were compared, `steady` those that
-    came out alike whatever the inputs were, which makes their agreement weak evidence. `rounding`
-    says that models are equal but for steps that quantisers made of rounding, `not_rounding` why
-    models with quantisers that differ are not.
+    `exact`: all bytes were equal. `runs` counts the inputs both models were run on, `elements` the
+    elements compared over all runs. `unstable` names the outputs on which the first model disagrees
+    with itself, of which only types and shapes were compared, `steady` those that came out alike
+    whatever the inputs were, which makes their agreement weak evidence. `rounding`: the models are
+    equal but for steps that quantisers made of rounding errors; `not_rounding`: why a difference of
+    models with quantisers is more than that.
     """
 
     status: Status

@@ -58,7 +58,7 @@ def feeds_of(model: onnx.ModelProto) -> dict[str, Any]:
 
 
 def assert_same(model: onnx.ModelProto, program: Program, tolerance: float = TOLERANCE) -> str:
-    """A program computes what the model says; the text of its module."""
+    """A program computes what the model does; the text of its module."""
     source = write_source(program)
     feeds = feeds_of(model)
     (wanted,) = law.run(model, feeds, "ort")
@@ -239,7 +239,7 @@ def add_relu_conv(x: Any, weight: Any, other: Any, alpha: float, bias: Any, *res
 def test_forms_for_cuda_are_written_right(
     name: str, last: bool, dtype: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With cuDNN's two functions spelt out, since there is no GPU here, and nothing compiled."""
+    """With cuDNN's two functions written in torch, since there is no GPU, and nothing compiled."""
     monkeypatch.setattr(torch, "compile", lambda function, **_options: function)
     monkeypatch.setattr(torch, "cudnn_convolution_relu", relu_conv)
     monkeypatch.setattr(torch, "cudnn_convolution_add_relu", add_relu_conv)
@@ -341,7 +341,7 @@ def open_batch(name: str) -> onnx.ModelProto:
 
 
 def assert_same_for_batches(model: onnx.ModelProto, program: Program) -> str:
-    """A program computes what the model says for two lengths; the text of its module."""
+    """A program computes what the model does for two lengths; the text of its module."""
     source = write_source(program)
     compiled = loaded(source, "cpu")
     for batch in (1, 3):

@@ -36,7 +36,7 @@ def test_a_depthwise_convolution_is_done_with_the_products_around_it() -> None:
     assert kinds(steps) == [KernelKind.NARROWED, KernelKind.DEPTHWISE, KernelKind.CONVOLUTION]
 
 
-def test_a_product_by_quarters_before_a_depthwise_convolution_is_done_as_it_stands() -> None:
+def test_a_product_by_quarters_before_a_depthwise_convolution_stays_as_it_is() -> None:
     steps = block(KernelKind.STRASSEN, "strassen filters", KernelKind.CONVOLUTION)
     first = joined(steps, [steps[-1].result])[0]
     assert (first.kind, first.weight) == (KernelKind.NARROWED, ("filters", "m"))

@@ -55,7 +55,7 @@ def test_compiled_network_gives_the_same_numbers(family: str) -> None:
         law.compare(name, wanted, got, TOLERANCE)
 
 
-def test_tensors_in_give_tensors_out_whatever_their_strides(family: str) -> None:
+def test_tensors_in_give_tensors_out_for_any_strides(family: str) -> None:
     model, feeds = FAMILIES[family]()
     compiled = relayout.compile(model, verify=False)
     tensors = {name: torch.from_numpy(array) for name, array in feeds.items()}

@@ -97,7 +97,7 @@ def test_a_noisy_time_is_used_and_not_kept(tmp_path: Path) -> None:
     assert set(kept(path).known["group"]) == {"quiet"}
 
 
-def test_one_interrupted_run_is_no_noise() -> None:
+def test_one_interrupted_run_is_not_noise() -> None:
     price = Price.of_runs([1.0, 1.01, 1.02, 1.03, 50.0])
     assert not price.is_noisy
     assert price.seconds == 1.0

@@ -101,7 +101,7 @@ class Unable:
 
 
 class FailingProvider(Provider):
-    """Offers kernels that fail, or says that it cannot be used at all."""
+    """Offers kernels that fail, or reports that it cannot be used at all."""
 
     name = "failing"
 

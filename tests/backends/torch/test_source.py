@@ -105,20 +105,20 @@ def test_what_a_function_reads_lives_as_long_as_it_may_be_called() -> None:
         Statement("d = h(c)"),
     ]
     lines = finished(statements, "d,")
-    assert not any("shape" in line for line in lines), "nobody reads it"
+    assert not any("shape" in line for line in lines), "nothing reads it"
     assert lines.index("del a, b") > lines.index("c = body() + b")
 
 
-def test_wrong_inputs_are_told_apart() -> None:
+def test_wrong_inputs_have_different_messages() -> None:
     compiled = relayout.compile(parsed("{ y = Relu(x) }"), verify=False)
     good = np.ones((2, 4), np.float32)
-    for arguments, said in (
+    for arguments, message in (
         (({"z": good},), "no input 'z'"),
         ((), "input 'x' is missing"),
         ((good, good), "2 inputs"),
         ((good.astype(np.int64),), "type torch.int64"),
     ):
-        with pytest.raises(TypeError, match=said):
+        with pytest.raises(TypeError, match=message):
             compiled(*arguments)
     for shape in ((2, 5), (2, 4, 1)):
         with pytest.raises(ValueError, match=re.escape(f"shape {list(shape)}, not ['N', 4]")):
@@ -206,7 +206,7 @@ def test_a_compiled_model_is_compared_with_the_defaults_of_its_file(tmp_path: Pa
     assert main(["compile", str(tmp_path / "m.onnx"), "-o", str(tmp_path / "m_torch.py")]) == 0
 
 
-def test_run_tells_and_keeps_the_outputs(
+def test_run_reports_and_keeps_the_outputs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model, feeds = transformer()

@@ -1,4 +1,4 @@
-"""The commands that measure say what they measured."""
+"""The commands that measure report what they measured."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def model(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_bench_tells_the_time_of_each_way(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bench_reports_the_time_of_each_way(model: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", model, "--rounds", "2", "--json"]) == 0
     times = json.loads(capsys.readouterr().out)["times"]
     assert [each["way"] for each in times] == ["relayout", "torch, nothing fused", "ONNX Runtime"]

@@ -1,4 +1,4 @@
-"""Branch and bound on the linear relaxation; the tree it leaves behind is the proof."""
+"""Branch and bound on the linear relaxation; the tree it builds is the proof."""
 
 from __future__ import annotations
 

@@ -87,4 +87,5 @@ def _notes(parts: list[Decided], budget_seconds: float) -> tuple[str, ...]:
     open_ = sum(part.bound < part.cost for part in parts)
     if not open_:
         return ()
-    return (f"{open_} of {len(parts)} components not proved least within {budget_seconds:.3g} s",)
+    components = f"{open_} of {len(parts)} components"
+    return (f"{components} not proved minimal within {budget_seconds:.3g} s",)

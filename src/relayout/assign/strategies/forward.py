@@ -45,12 +45,12 @@ def walk(problem: LayoutProblem, weigh: Misfit) -> Assignment:
     choice = [0] * len(problem.operators)
     for index in walk_order(problem):
         operator = problem.operators[index]
-        wish = demanded(operator)
-        if wish is None:
+        variant = demanded(operator)
+        if variant is None:
             weights = {
                 i: weigh(at_hand, operator, operator.variants[i]) for i in cheapest(operator)
             }
-            wish = min(weights, key=weights.__getitem__)
-        choice[index] = wish
-        at_hand.run(operator, operator.variants[wish])
+            variant = min(weights, key=weights.__getitem__)
+        choice[index] = variant
+        at_hand.run(operator, operator.variants[variant])
     return assigned(problem, choice)

@@ -39,9 +39,9 @@ def solve_flow(size: int, tails: Integers, heads: Integers, capacities: list[int
     ceiling = max(capacities)
     while True:
         shift = max(0, ceiling.bit_length() - _BITS)
-        ahead = np.minimum(forth - net, ceiling) >> shift
-        behind = np.minimum(back + net, ceiling) >> shift
-        net = net + (_push(size, low, high, ahead, behind) << shift)
+        forward = np.minimum(forth - net, ceiling) >> shift
+        backward = np.minimum(back + net, ceiling) >> shift
+        net = net + (_push(size, low, high, forward, backward) << shift)
         if shift == 0:
             break
         # The cut this phase filled has less than one of its units left in each direction of a pair.
@@ -59,16 +59,18 @@ def _pairs(
     pairs, slot = np.unique(keys, return_inverse=True)
     forth = np.zeros(len(pairs), dtype=capacities.dtype)
     back = np.zeros(len(pairs), dtype=capacities.dtype)
-    ahead = tails < heads
-    forth[slot[ahead]] = capacities[ahead]
-    back[slot[~ahead]] = capacities[~ahead]
+    forward = tails < heads
+    forth[slot[forward]] = capacities[forward]
+    back[slot[~forward]] = capacities[~forward]
     return pairs // size, pairs % size, forth, back, slot
 
 
-def _push(size: int, low: Integers, high: Integers, ahead: Integers, behind: Integers) -> Integers:
+def _push(
+    size: int, low: Integers, high: Integers, forward: Integers, backward: Integers
+) -> Integers:
     """The net flow from low to high of a maximum flow within these capacities."""
     rows, columns = np.concatenate([low, high]), np.concatenate([high, low])
-    data = np.concatenate([ahead, behind]).astype(np.int64)
+    data = np.concatenate([forward, backward]).astype(np.int64)
     # Each entry holds where it came from, to find the answer of the solver again.
     places = csr_array((np.arange(1, len(data) + 1), (rows, columns)), shape=(size, size))
     places.sort_indices()
@@ -79,19 +81,19 @@ def _push(size: int, low: Integers, high: Integers, ahead: Integers, behind: Int
         raise ArithmeticError("the flow solver changed the network")
     net = np.empty_like(data)
     net[places.data - 1] = flow.data
-    return net[: len(low)].astype(ahead.dtype)
+    return net[: len(low)].astype(forward.dtype)
 
 
 def _source_side(
     size: int,
     low: Integers,
     high: Integers,
-    ahead: npt.NDArray[np.bool_],
-    behind: npt.NDArray[np.bool_],
+    forward: npt.NDArray[np.bool_],
+    backward: npt.NDArray[np.bool_],
 ) -> npt.NDArray[np.bool_]:
     """All nodes from which the sink cannot be reached any more."""
-    rows = np.concatenate([high[ahead], low[behind]])
-    columns = np.concatenate([low[ahead], high[behind]])
+    rows = np.concatenate([high[forward], low[backward]])
+    columns = np.concatenate([low[forward], high[backward]])
     ones = np.ones(len(rows), dtype=np.int8)
     reverse = csr_array((ones, (rows, columns)), shape=(size, size))
     reached = breadth_first_order(reverse, 1, return_predecessors=False)

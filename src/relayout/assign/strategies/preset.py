@@ -9,14 +9,14 @@ from relayout.assign.problem import LayoutProblem
 from relayout.assign.strategies.demands import assigned, cheapest, demanded, ports
 from relayout.assign.strategies.regions import OperatorRun, Ways, regions, spread
 
-AGNOSTIC, AS_GIVEN, OTHERWISE = range(3)
+AGNOSTIC, AS_GIVEN, ANOTHER = range(3)
 """Kinds of operators with a choice: without a demand, demanding what they have, or another way."""
 
 
 def solve_preset(problem: LayoutProblem) -> Assignment:
     """Each region of agnostic operators runs as most of the demands at its border require.
 
-    Regions of tensors that are no features stay as given.
+    Regions of tensors that are not features stay as given.
     """
     return assigned(problem, _preset(problem, [demanded(o) for o in problem.operators]))
 
@@ -27,9 +27,9 @@ def solve_preset_plus(problem: LayoutProblem) -> Assignment:
     The first merging is by kind, the second takes every operator with a choice. Whether a step
     costs less is counted exactly, so the answer never costs more than without.
     """
-    wishes = [demanded(operator) for operator in problem.operators]
-    choice = _preset(problem, wishes)
-    kinds = _kinds(problem, wishes)
+    demanded_variants = [demanded(operator) for operator in problem.operators]
+    choice = _preset(problem, demanded_variants)
+    kinds = _kinds(problem, demanded_variants)
     merged = [None if kind is None else AGNOSTIC for kind in kinds]
     everyone = [_every_way(problem, r) for k in (kinds, merged) for r in regions(problem, k)]
     improved = len(everyone)
@@ -38,11 +38,11 @@ def solve_preset_plus(problem: LayoutProblem) -> Assignment:
     return assigned(problem, choice)
 
 
-def _preset(problem: LayoutProblem, wishes: Sequence[int | None]) -> list[int]:
-    choice = [wish or 0 for wish in wishes]
+def _preset(problem: LayoutProblem, demanded_variants: Sequence[int | None]) -> list[int]:
+    choice = [demand or 0 for demand in demanded_variants]
     kinds = [
-        AGNOSTIC if wish is None and not _is_plain(problem, index) else None
-        for index, wish in enumerate(wishes)
+        AGNOSTIC if demand is None and not _is_plain(problem, index) else None
+        for index, demand in enumerate(demanded_variants)
     ]
     for region in regions(problem, kinds):
         ways = {index: cheapest(problem.operators[index]) for index in region}
@@ -52,22 +52,22 @@ def _preset(problem: LayoutProblem, wishes: Sequence[int | None]) -> list[int]:
 
 
 def _is_plain(problem: LayoutProblem, index: int) -> bool:
-    """An operator is what it makes: what leaves the features behind is no longer one of them."""
+    """Whether an operator makes something other than features."""
     operator = problem.operators[index]
     touched = operator.results or operator.operands
     return bool(touched) and problem.values[touched[0]].is_plain
 
 
-def _kinds(problem: LayoutProblem, wishes: Sequence[int | None]) -> list[int | None]:
+def _kinds(problem: LayoutProblem, demanded_variants: Sequence[int | None]) -> list[int | None]:
     """Operators with a choice, by what they demand; None for those without."""
     kinds: list[int | None] = []
-    for operator, wish in zip(problem.operators, wishes, strict=True):
+    for operator, demand in zip(problem.operators, demanded_variants, strict=True):
         if len(operator.variants) == 1:
             kinds.append(None)
-        elif wish is None:
+        elif demand is None:
             kinds.append(AGNOSTIC)
         else:
-            kinds.append(OTHERWISE if wish else AS_GIVEN)
+            kinds.append(ANOTHER if demand else AS_GIVEN)
     return kinds
 
 

@@ -26,7 +26,7 @@ class _Table(NamedTuple):
 
     stored: dict[int, list[int]]
     wanted: dict[int, dict[int, list[int]]]
-    wishes: dict[int, dict[tuple[int, ...], None]]
+    combinations: dict[int, dict[tuple[int, ...], None]]
     """The sets of orders each reader may want together."""
 
 
@@ -47,7 +47,7 @@ class Relaxation:
         """By value, where prices depend on the pair: (row, stored order, reader, order)."""
         for index, value in enumerate(component.values):
             table = self._table(index, value)
-            add = self._add_shared if _depends_on_wish(value, table) else self._add_movements
+            add = self._add_shared if _ignores_stored_order(value, table) else self._add_movements
             add(index, value, table)
 
     def _columns(self, prices: Sequence[int]) -> list[int]:
@@ -61,10 +61,10 @@ class Relaxation:
             table.stored.setdefault(dict(option.writes)[index], []).append(column)
         for reader in value.readers:
             wanted = table.wanted.setdefault(reader, {})
-            wishes = table.wishes.setdefault(reader, {})
+            combinations = table.combinations.setdefault(reader, {})
             for option, column in zip(members[reader].options, self.columns[reader], strict=True):
                 orders = tuple(order for read, order in option.reads if read == index)
-                wishes[orders] = None
+                combinations[orders] = None
                 for order in orders:
                     wanted.setdefault(order, []).append(column)
         return table
@@ -90,19 +90,19 @@ class Relaxation:
         sizes: dict[tuple[int, int], int] = {}
         for reader, wanted in table.wanted.items():
             moves = {
-                (stored, wish): self._columns([0])[0]
+                (stored, orders): self._columns([0])[0]
                 for stored in table.stored
-                for wish in table.wishes[reader]
+                for orders in table.combinations[reader]
             }
             for stored, columns in table.stored.items():
                 self.programme.equal([c for (s, _), c in moves.items() if s == stored], columns)
             for order, columns in wanted.items():
-                arrived = [c for (_, wish), c in moves.items() if order in wish]
+                arrived = [c for (_, orders), c in moves.items() if order in orders]
                 offers.append((self.programme.equal(arrived, columns), reader, order))
             for stored, order in ((s, o) for s in table.stored for o in wanted if s != o):
                 if (stored, order) not in sizes:
                     (sizes[stored, order],) = self._columns([_price(value, stored, order)])
-                moved = [c for (s, wish), c in moves.items() if s == stored and order in wish]
+                moved = [c for (s, orders), c in moves.items() if s == stored and order in orders]
                 row = self.programme.at_most(moved, [sizes[stored, order]])
                 shares.append((row, stored, reader, order))
 
@@ -154,7 +154,7 @@ class Relaxation:
         return [dict(option.writes)[index] for option in producer.options]
 
 
-def _depends_on_wish(value: ComponentValue, table: _Table) -> bool:
+def _ignores_stored_order(value: ComponentValue, table: _Table) -> bool:
     """Whether the price of a copy is the same from wherever the value is stored."""
     if isinstance(value.copy_price, int):
         return True

@@ -20,8 +20,8 @@ def solve_transmit(problem: LayoutProblem) -> Assignment:
     choice = [0] * len(problem.operators)
     for index in walk_order(problem):
         operator = problem.operators[index]
-        wish = demanded(operator)
-        choice[index] = best_fitting(operator, colours)[0] if wish is None else wish
+        variant = demanded(operator)
+        choice[index] = best_fitting(operator, colours)[0] if variant is None else variant
         _colour(colours, ports(operator, operator.variants[choice[index]]))
     return assigned(problem, choice)
 
@@ -47,8 +47,8 @@ class _OrderPalette:
         return operator.results
 
     def known(self, operator: Operator) -> Sequence[tuple[int, int]]:
-        wish = demanded(operator)
-        return () if wish is None else list(ports(operator, operator.variants[wish]))
+        variant = demanded(operator)
+        return () if variant is None else list(ports(operator, operator.variants[variant]))
 
     def before(self, operator: Operator, colours: Colours) -> Iterator[tuple[int, int]]:
         """The operands whose order follows from the colours of the results.

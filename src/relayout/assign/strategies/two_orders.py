@@ -24,7 +24,7 @@ _SOURCE, _SINK = 0, 1
 
 
 class _FlowShare(NamedTuple):
-    """The part of an arc's flow that pays for one reader's wish, up to the price of the copy."""
+    """The part of an arc's flow that pays for one reader's demand, up to the price of the copy."""
 
     component: int
     value: int
@@ -47,7 +47,7 @@ class _FlowNetwork:
         if capacity > 0:
             self.capacities[tail, head] = self.capacities.get((tail, head), 0) + capacity
 
-    def wish(self, tail: int, head: int, part: _FlowShare) -> None:
+    def demand(self, tail: int, head: int, part: _FlowShare) -> None:
         self.arc(tail, head, part.price)
         self.parts.setdefault((tail, head), []).append(part)
 
@@ -131,14 +131,14 @@ def _add_value(
         always_there = producer == (_SOURCE, _SINK)[label]
         if not price or always_there:
             continue
-        wishes = _wishes(piece, index, label, wanted)
+        wanting = _wanting(piece, index, label, wanted)
         hub = producer
-        if len(wishes) > 1:
+        if len(wanting) > 1:
             hub = network.node()
             network.arc(*_towards(label, producer, hub), price)
-        for node, reader in wishes:
+        for node, reader in wanting:
             part = _FlowShare(piece.number, index, reader, wanted, price)
-            network.wish(*_towards(label, hub, node), part)
+            network.demand(*_towards(label, hub, node), part)
 
 
 def _towards(label: int, start: int, end: int) -> tuple[int, int]:
@@ -156,14 +156,14 @@ def _producer_node(piece: _NetworkPiece, index: int, orders: tuple[int, int]) ->
     return _SOURCE if written[0] == orders[0] else _SINK
 
 
-def _wishes(piece: _NetworkPiece, index: int, label: int, order: int) -> list[tuple[int, int]]:
+def _wanting(piece: _NetworkPiece, index: int, label: int, order: int) -> list[tuple[int, int]]:
     """Nodes and readers that want an order; one that always wants it makes the others moot."""
-    wishes = []
+    wanting = []
     for reader in piece.component.values[index].readers:
         options = piece.component.members[reader].options
         wants = [(index, order) in options[o].reads for o in piece.gauge.options[reader]]
         if all(wants):
             return [((_SOURCE, _SINK)[label], reader)]
         if any(wants):
-            wishes.append((piece.nodes[reader], reader))
-    return wishes
+            wanting.append((piece.nodes[reader], reader))
+    return wanting

@@ -42,6 +42,6 @@ def give_back(editor: Editor, index: int, value: ir.Value) -> None:
 
 
 def release(editor: Editor, node: ir.Node) -> None:
-    """Take the bodies off a node that another stands for, so that they do not go with it."""
+    """Take the bodies off a node that is replaced, so that they are not removed with it."""
     for name in list(node.attributes):
         editor.set_attribute(node, name, None)

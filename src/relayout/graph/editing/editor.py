@@ -155,7 +155,7 @@ class Editor(NodeWriter):
         return removed
 
     def may_be_renamed(self, value: ir.Value) -> bool:
-        """Whether a value of this graph has a name that nobody outside knows."""
+        """Whether a value of this graph has a name that is not visible outside."""
         return (
             value.producer() is not None
             and value.graph is self.region.graph

@@ -164,7 +164,7 @@ class NodeWriter:
             array = np.expand_dims(tensor.numpy(), tuple(positions))
             data = ir.tensor(array, dtype=tensor.dtype)
             return self.constant(data, hint=f"{value.name}_unsqueezed", before=before)
-        shape = _with_units(value.shape, positions)
+        shape = _with_unit_axes(value.shape, positions)
         return self._viewed("Unsqueeze", value, positions, shape, before)
 
     def squeezed(self, value: ir.Value, axes: Sequence[int], *, before: ir.Node) -> ir.Value:
@@ -222,7 +222,7 @@ def _shape(tensor: ir.TensorProtocol) -> ir.Shape:
     return ir.Shape(tensor.shape.numpy())
 
 
-def _with_units(shape: ir.Shape | None, positions: Sequence[int]) -> ir.Shape | None:
+def _with_unit_axes(shape: ir.Shape | None, positions: Sequence[int]) -> ir.Shape | None:
     if shape is None:
         return None
     dims = list(shape)

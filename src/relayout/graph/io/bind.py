@@ -22,7 +22,7 @@ HOLDER = "relayout.holder"
 """The key under which a body carries the message of its attribute; cloning a model keeps it."""
 
 STAND_IN = "relayout.stand_in"
-"""The key that marks a node which stands for a sparse initialiser and is never written."""
+"""The key that marks a node which replaces a sparse initialiser and is never written."""
 
 
 def build(inferred: onnx.ModelProto, source: onnx.ModelProto, files: ExternalFiles) -> ir.Model:
@@ -145,7 +145,7 @@ def _soften_attributes(node: onnx.NodeProto) -> None:
 
 
 def _hollow_out(attribute: onnx.AttributeProto) -> None:
-    """Leave the name, so that readers see an attribute of a type they do not know."""
+    """Leave the name only, so that it is read as an attribute of an unknown type."""
     name = attribute.name
     attribute.Clear()
     attribute.name = name

@@ -16,7 +16,7 @@ from relayout.layout.permutation import Permutation
 
 
 def free_interface(loaded: LoadedModel, *, inputs: bool, outputs: bool) -> list[str]:
-    """Remove what Transposes stand at the border; in words, how the interface has changed."""
+    """Remove the Transposes at the border; a notice for each change of the interface."""
     region = next(regions_of(loaded.ir))
     editor = Editor(region, Names.of(loaded.ir))
     message = onnx.ModelProto()
@@ -55,7 +55,7 @@ def _free(
 
 
 def _take_in_input(value: ir.Value, editor: Editor) -> Permutation | None:
-    """Let an input be what the one Transpose that reads it made of it; the order it has now."""
+    """Let an input be the result of the one Transpose that reads it; the order it has now."""
     readers = [use.node for use in value.uses()]
     if len(readers) != 1 or value.is_graph_output() or value.is_initializer():
         return None

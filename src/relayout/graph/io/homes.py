@@ -30,9 +30,9 @@ Homes: TypeAlias = dict[ir.Node | ir.Value, Outline]
 
 
 def homes_of(graph: ir.Graph, outlines: Sequence[Outline], pinned: Collection[str]) -> Homes:
-    """Who takes what: nodes go where they belong.
+    """Which function takes which part: nodes go where they belong.
 
-    A constant or a repeated node goes to the first function that has it, if all that read it have
+    A constant or a repeated node goes to the first function that has it, if all its consumers have
     it; else it stays, and the functions have copies. Initialisers with a pinned name stay.
     """
     homes: Homes = {

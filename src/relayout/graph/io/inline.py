@@ -1,4 +1,4 @@
-"""Puts the nodes of functions that `outlined` made back where they stood."""
+"""Puts the nodes of functions that `outlined` made back where they were."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class _ChangedError(Exception):
 
 
 def inlined(model: onnx.ModelProto) -> tuple[onnx.ModelProto, list[str]]:
-    """A model without functions that stand for one kernel each, and notices.
+    """A model without functions that are one kernel each, and notices.
 
-    It is exactly the model that the functions were made of, unless somebody changed them since.
+    It is exactly the model that the functions were made of, unless they were changed since.
     """
     functions = {(f.domain, f.name): f for f in model.functions if PRIMITIVE in _notes(f)}
     if not functions:
@@ -71,7 +71,7 @@ def _restored(model: onnx.ModelProto, functions: _Functions) -> onnx.ModelProto:
 
 
 def _expanded(model: onnx.ModelProto, functions: _Functions) -> onnx.ModelProto:
-    """The calls replaced by what they call, as onnx does it, without a memory of what was."""
+    """The calls replaced by what they call, as onnx does it; inner values get new names."""
     size = expanded_size(model)
     if size > MOST_NODES:
         raise BadModelError(f"its groups call each other and expand to {size} nodes")
@@ -115,7 +115,7 @@ class _Parts:
         )
 
     def copies(self) -> Iterator[tuple[str, bytes]]:
-        """The names and messages of what stands elsewhere too."""
+        """The names and messages of what is elsewhere too."""
         for place, tensor in self.initializers:
             if place is None:
                 yield tensor.name, _bytes(tensor)
@@ -125,7 +125,7 @@ class _Parts:
 
 
 def _restore(body: Body, functions: _Functions) -> list[tuple[str, str]]:
-    """Put back what the calls in a body stand for; which functions they called."""
+    """Put back the nodes that the calls in a body replaced; which functions they called."""
     called: list[tuple[str, str]] = []
     nodes: dict[int, onnx.NodeProto] = {}
     records: dict[int, onnx.ValueInfoProto] = {}
@@ -153,7 +153,7 @@ def _restore(body: Body, functions: _Functions) -> list[tuple[str, str]]:
 
 
 def _demand_true_copies(model: onnx.ModelProto, functions: _Functions) -> None:
-    """What functions repeat must still be what stands elsewhere under the same name."""
+    """What functions repeat must still be the same as what has this name elsewhere."""
     copies = {copy for function in functions.values() for copy in _Parts.of(function).copies()}
     names = {name for name, _ in copies}
     found = set()
@@ -170,7 +170,7 @@ def _paired(places: Sequence[int | None], items: Sequence[_Item]) -> list[tuple[
 
 
 def _put(target: dict[int, _Item], parts: Sequence[tuple[int | None, _Item]]) -> None:
-    """Note where parts belong; those that are only copies belong nowhere."""
+    """Record where parts belong; those that are only copies have no place."""
     for place, item in parts:
         if place is not None:
             _demand(place not in target)

@@ -20,7 +20,7 @@ from relayout.graph.shapes.infer import infer
 
 
 def load(source: ModelSource, *, allow_hard_links: bool = False) -> LoadedModel:
-    """A model that may be edited or, when `frozen` says why, only copied.
+    """A model that may be edited or, for the reason in `frozen`, only copied.
 
     Raises `BadModelError` for a model that is not valid or not safe to open.
     """

@@ -1,7 +1,7 @@
 """Moves nodes of a model into functions of it, message by message.
 
-The nodes keep their messages, and values their names, inside the functions. Where everything stood
-is written down, so that `inlined` can put it back exactly.
+The nodes keep their messages, and values their names, inside the functions. Where everything was is
+recorded, so that `inlined` can put it back exactly.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ class _Taking:
         )
 
     def _nodes(self, outline: Outline) -> list[ir.Node]:
-        """The nodes of a function as they stood, constants of outer graphs in front."""
+        """The nodes of a function in their given order, constants of outer graphs first."""
         constants = (value.producer() for value in outline.constants)
         nodes = [*filter(None, constants), *outline.nodes]
         return sorted(nodes, key=lambda node: self.places.get(node, -1))
@@ -207,7 +207,7 @@ class _Taking:
     def _write_nodes(
         self, outlines: Sequence[Outline], functions: Sequence[onnx.FunctionProto]
     ) -> None:
-        """Each call stands where the last of its nodes stood, or later if it has to."""
+        """Each call takes the place of the last of its nodes, or a later one if it has to."""
         entries: list[tuple[int, bool, onnx.NodeProto]] = [
             (place, True, self.body.node[place])
             for node, place in self.places.items()
@@ -261,7 +261,7 @@ def _with_inner(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
 def _constant(value: ir.Value) -> onnx.NodeProto:
     """An initialiser as a node; the tensor keeps its message."""
     if value.const_value is None:
-        raise ValueError(f"{value.name!r} is no constant")
+        raise ValueError(f"{value.name!r} is not a constant")
     tensor: onnx.TensorProto = value.const_value.meta[SOURCE]
     node = onnx.NodeProto(op_type="Constant", output=[value.name or ""])
     node.attribute.add(name="value", type=onnx.AttributeProto.TENSOR, t=tensor)

@@ -1,4 +1,4 @@
-"""Where the parts of a function stood before they were moved into it, as a line of text."""
+"""Where the parts of a function were before they were moved into it, as a line of text."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from collections.abc import Iterable
 from itertools import chain
 
 PRIMITIVE = "relayout.primitive"
-"""The metadata of a function that stands for one kernel and was made of nodes of its caller."""
+"""The metadata of a function that is one kernel and was made of nodes of its caller."""
 
 NODES = "relayout.nodes"
 INITIALIZERS = "relayout.initializers"
 VALUE_INFO = "relayout.value_info"
-"""The metadata of such a function that records where its parts stood."""
+"""The metadata of such a function that records where its parts were."""
 
 ORDER = "relayout.order"
-"""The metadata of a body that records where the nodes stood that it still has, if they moved."""
+"""The metadata of a body that records where the nodes it still has were, if they moved."""
 
 IR_VERSION = "relayout.ir_version"
 """The metadata of a model that had a version of the file format without functions."""
 
 COPY = "*"
-"""The place of what was only copied, because others need it where it stood."""
+"""The place of what was only copied, because others need it where it was."""
 
 
 def places_text(places: Iterable[int | None]) -> str:

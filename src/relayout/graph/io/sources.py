@@ -26,7 +26,7 @@ LARGEST_IN_MEMORY = 1_900_000_000
 
 @runtime_checkable
 class ExportedProgram(Protocol):
-    """What `torch.onnx.export` gives back; its other members may be costly to look at."""
+    """What `torch.onnx.export` returns; reading its other members may be costly."""
 
     @property
     def model(self) -> ir.Model: ...
@@ -47,7 +47,7 @@ class Given:
 
 
 def given(source: ModelSource) -> Given:
-    """Read a model in whatever form it is given; external data stays where it is."""
+    """Read a model in any of the forms; external data stays where it is."""
     if isinstance(source, onnx.ModelProto):
         return _from_message(source)
     if isinstance(source, ir.Model):

@@ -15,7 +15,7 @@ _Record = TypeVar("_Record")
 
 
 def merge_records(target: Body, graph: ir.Graph) -> None:
-    """Drop the records of values that are gone and record the new ones where that was the habit."""
+    """Drop the records of values that are gone; record new ones if the given ones were."""
     source: Body = graph.meta[SOURCE]
     before, now = set(_source_names(source)), set(_names(graph))
     gone = before - now

@@ -1,4 +1,4 @@
-"""Who defines a name and who reads it: each name once, before it is read, and never in a circle."""
+"""Where names are defined and read: each is defined once, before it is read, and without cycles."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Scopes:
 
 
 def check_scopes(model: onnx.ModelProto) -> Scopes:
-    """Refuse names that are defined twice, never, or in a circle."""
+    """Refuse names that are defined twice, never, or in a cycle."""
     return _Checker(sort=False).model(model)
 
 
@@ -53,7 +53,7 @@ class _Checker:
         return self.found
 
     def _free_names(self, body: Body) -> dict[str, str]:
-        """The names a body reads from outside, each with words for a reader.
+        """The names a body reads from outside, each with a description of one consumer.
 
         The depth of this recursion is bounded by the check in `nested_bodies`.
         """
@@ -137,7 +137,7 @@ def _needs(defined: dict[str, int], reads: list[list[str]]) -> list[list[int]]:
 
 
 def _stable_order(body: Body, needs: list[list[int]]) -> list[int]:
-    """An order in which every node comes after those it needs, else near the given one."""
+    """An order in which every node comes after those it needs, near the given one."""
     missing = [len(set(positions)) for positions in needs]
     readers: list[list[int]] = [[] for _ in needs]
     for index, positions in enumerate(needs):

@@ -10,7 +10,7 @@ import onnx
 from relayout.graph.messages.walk import bodies_of, is_external
 
 SMALL = 1024
-"""Tensors of at most so many bytes keep their data, which inference may want to read."""
+"""Tensors of at most this many bytes keep their data, which inference may read."""
 
 FIRST_WITH_DEFAULTS = 4
 """Before this IR version every initialiser had to be listed as an input and was a constant."""
@@ -23,8 +23,8 @@ _HEAVY = {"initializer", "sparse_initializer", "value_info", "quantization_annot
 def skeleton_of(model: onnx.ModelProto) -> onnx.ModelProto:
     """A copy without large data, recorded shapes of inner values, or sparse initialisers.
 
-    A sparse initialiser becomes a Constant in front of the other nodes, because onnx-ir knows no
-    other way to state that a name holds a sparse tensor.
+    A sparse initialiser becomes a Constant before the other nodes, because onnx-ir has no other way
+    to state that a name holds a sparse tensor.
     """
     result = onnx.ModelProto()
     _copy_fields(model, result, skip={"graph", "training_info"})

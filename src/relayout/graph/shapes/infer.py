@@ -30,7 +30,7 @@ def infer(
 
     Recorded shapes in `given` serve only for values that inference leaves open, such as the
     results of unknown operators. What a body of control flow declares about its outputs counts
-    unless inference denies it, because onnx infers little about a body whose outputs have no
+    unless inference contradicts it, because onnx infers little about a body whose outputs have no
     types. The interface keeps the dims it declares.
     """
     notices: list[str] = []
@@ -187,7 +187,7 @@ def _is_informative(declared: onnx.TypeProto) -> bool:
 
 
 def _settle_outputs(graph: onnx.GraphProto) -> None:
-    """Outputs that inference knows nothing of take the record that served as a hint."""
+    """Outputs for which nothing is inferred take the record that served as a hint."""
     recorded = {value.name: value.type for value in graph.value_info}
     for output in graph.output:
         if not _is_informative(output.type) and output.name in recorded:
@@ -195,7 +195,7 @@ def _settle_outputs(graph: onnx.GraphProto) -> None:
 
 
 def _settle_interface(result: onnx.GraphProto, given: onnx.GraphProto, notices: list[str]) -> None:
-    """Give the interface its declared types back, unless a declaration cannot be true."""
+    """Restore the declared types of the interface, unless a declaration cannot be true."""
     for index, declared in enumerate(given.input):
         result.input[index].CopyFrom(declared)
     inputs = {value.name: value.type for value in given.input}

@@ -17,7 +17,7 @@ def inferred_types(
 ) -> Mapping[str, onnx.TypeProto]:
     """The types of a node's results by their names; `data` are the operands whose values are known.
 
-    Nothing is inferred for a node that is not valid: its consumer reports that better.
+    Nothing is inferred for a node that is not valid: whoever uses it reports that better.
     """
     schema = schema_of(node.op_type, version, node.domain)
     operands = [value for value in node.inputs if value is not None]

@@ -10,14 +10,14 @@ import onnx
 from onnx import numpy_helper
 
 LONGEST_TARGET = 64
-"""A shape with more entries than this is none."""
+"""A vector with more entries than this is not taken for a shape."""
 
 TargetEntries: TypeAlias = list[int | None]
 """A target shape, entry by entry; None where it is known only at run time."""
 
 
 def derived_shapes(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
-    """What the results of some operators are at least known to be.
+    """What is known of the results of some operators, at least their rank.
 
     `graph` is the outcome of onnx's inference; only results it leaves open are derived.
     """

@@ -1,1 +1,1 @@
-"""What operators say about lengths, those computed at run time among them."""
+"""What is known from operators about lengths, including those computed at run time."""

@@ -23,7 +23,7 @@ class Cut:
 
     length: Size
     exact: bool
-    """Whether it is this length; else the least of it and some positive number."""
+    """Whether it is this length; else the minimum of it and some positive number."""
 
     def leaves(self, length: int | str | None) -> bool:
         """Whether all of an axis is left."""
@@ -33,7 +33,7 @@ class Cut:
 def sliced(view: NodeView, known: Known) -> dict[int, Cut]:
     """The axes that a Slice cuts, where it cuts all of them from their start."""
     if view.arity < 3:
-        # Before opset 10 the bounds are attributes, so that the run computes none of them.
+        # Before opset 10 the bounds are attributes, so that none is computed at run time.
         return {}
     axes, steps = AXES.read_ints(view), STEPS.read_ints(view)
     starts, ends = entries_of(view.node.inputs[1], known), _ends(view.node.inputs[2], known)
@@ -80,6 +80,6 @@ def _uncast(value: ir.Value | None) -> ir.Value | None:
 
 
 def _is_small(limit: ir.TensorProtocol) -> bool:
-    """Whether a least of it and a length is the same in floats as in integers."""
+    """Whether the minimum of it and a length is the same in floats as in integers."""
     numbers = limit.numpy()
     return limit.size <= LONGEST and bool(np.all((numbers >= 1) & (numbers < EXACT_IN_FLOATS)))

@@ -12,7 +12,7 @@ from relayout.layout.blocks import UNIT, Size, Symbol, size_of
 from relayout.layout.transport import Refusal
 
 LONGEST = 64
-"""A vector with more entries than this is no shape."""
+"""A vector with more entries than this is not taken for a shape."""
 
 Entries: TypeAlias = tuple[Size | None, ...]
 """The entries of a scalar or a vector; None where nothing is known of one."""
@@ -91,7 +91,7 @@ def multiplied(view: NodeView, known: Known) -> Entries | None:
 
 
 def quotient(view: NodeView, known: Known) -> Entries | None:
-    """Where it leaves no rest; runtimes agree on that."""
+    """The quotient where there is no remainder: only then do runtimes agree."""
     return _paired(view, known, lambda one, other: one.over(other) if other.number > 0 else None)
 
 
@@ -151,11 +151,11 @@ def _paired(
     return tuple(None if a is None or b is None else combine(a, b) for a, b in pairs)
 
 
-# shapes that entries tell
+# shapes known from entries
 
 
 def reshaped(view: NodeView, known: Known) -> tuple[Size | None, ...] | None:
-    """What the target says; one length more follows from the number of elements."""
+    """The lengths that the target states; one more follows from the number of elements."""
     target, given = _reshape_target(view, known), view.shape(0)
     if target is None or given is None or 0 in given:
         return None
@@ -208,7 +208,7 @@ def filled(view: NodeView, known: Known) -> tuple[Size | None, ...] | None:
 
 
 def counted_up(view: NodeView, known: Known) -> tuple[Size | None, ...] | None:
-    """A Range from 0 by steps of 1 is as long as its limit says."""
+    """A Range from 0 by steps of 1 has as many elements as its limit."""
     first, limit, step = (entries_of(value, known) for value in view.node.inputs)
     if first != (Size(0),) or step != (UNIT,) or limit is None or len(limit) != 1:
         return None

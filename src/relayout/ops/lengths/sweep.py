@@ -1,4 +1,4 @@
-"""Lengths carried forward through a graph, those that are computed at run time among them."""
+"""Lengths carried forward through a graph, including those that are computed at run time."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class _Sweep:
     known: dict[ir.Value, Entries] = field(default_factory=dict)
     nonzero: set[Symbol] = field(default_factory=set)
     limits: dict[Dim, Dim] = field(default_factory=dict)
-    """For a length that was cut from a longer axis the one that it was cut to at most."""
+    """For a length that was cut from a longer axis, the length it was cut to at most."""
 
     def visit(self, node: ir.Node) -> bool:
         """Learn what a node gives; whether that is more than was known."""
@@ -121,7 +121,7 @@ class _Sweep:
         return left[0] if len(left) == 1 else None
 
     def _inferred(self, view: NodeView) -> list[tuple[ir.Value, Shape]]:
-        """What onnx's inference says about one node."""
+        """The shapes that onnx's inference gives for one node."""
         node = view.node
         operands = [value for value in node.inputs if value is not None]
         data = {
@@ -173,7 +173,7 @@ def _broadcast_operands(view: NodeView) -> Sequence[int]:
 
 
 def _computed_entries(view: NodeView, known: Known) -> Entries | None:
-    """The entries of the first result of a node; None where it is no small integer vector."""
+    """The entries of the first result of a node; None where it is not a small integer vector."""
     result = view.node.outputs[0] if view.node.outputs else None
     count = None if result is None else count_of(result)
     compute = facts_of(view.node).lengths.entries

@@ -38,7 +38,7 @@ CandidateTimer: TypeAlias = Callable[[Work, Sequence[Candidate], Site], list[Pri
 
 
 def time_candidates(work: Work, candidates: Sequence[Candidate], site: Site) -> list[Price]:
-    """What candidates take, run in turns; for those that cannot run the reason."""
+    """The time each candidate takes, run alternately; the reason for those that cannot run."""
     runs = [_ready(partial(_run_of, work, each, site)) for each in candidates]
     return time_runs(runs, site.device, work.pause)
 
@@ -128,7 +128,7 @@ def _usual_order(value: ir.Value) -> Order:
 
 
 def time_runs(runs: Sequence[TimedRun | str], device: str, pause: float = 0.0) -> list[Price]:
-    """The price of each, taken in turns; text instead of a run is why there is none."""
+    """The price of each run, timed alternately; a text in place of a run is why it cannot run."""
     ready = [run if isinstance(run, str) else _warmed(run, device) for run in runs]
     seconds: list[list[float]] = [[] for _ in runs]
     begun = time.perf_counter()

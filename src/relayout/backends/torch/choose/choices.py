@@ -11,7 +11,7 @@ from relayout.backends.torch.providers.work import WorkDescription
 
 @dataclass(frozen=True, slots=True)
 class OfferedCandidate:
-    """A candidate, and who has made it."""
+    """A candidate, and the provider that has made it."""
 
     provider: Provider
     candidate: Candidate
@@ -19,7 +19,7 @@ class OfferedCandidate:
 
 @dataclass(frozen=True, slots=True)
 class PricedCandidate:
-    """A candidate in words, and what it takes if that was measured."""
+    """The name of a candidate, and the time it takes if that was measured."""
 
     provider: str
     name: str
@@ -39,7 +39,7 @@ class Choice:
 
     @property
     def option(self) -> PricedCandidate:
-        """The one that was chosen."""
+        """The candidate that was chosen."""
         return next(option for option in self.options if option.name == self.chosen)
 
     @property

@@ -24,14 +24,14 @@ from relayout.ops.registry import facts_of
 ORDERS: tuple[Order, ...] = (FIRST, LAST)
 
 COST_OF_CANNOT_RUN = 10**14
-"""Nanoseconds that stand for a candidate that cannot run: more than any model takes."""
+"""The cost, in nanoseconds, of a candidate that cannot run: more than any model takes."""
 
 TO_LAST, TO_FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
 """Transposes that are views of what is stored channels last, or first."""
 
 
 def with_memory_formats(steps: Sequence[ProgramStep], plan: Plan) -> list[ProgramStep]:
-    """The steps with the forms of convolutions for which everything takes least time."""
+    """The steps with the forms of convolutions and the copies that take the least time in all."""
     if not any(step.nodes[-1] in plan.forms for step in steps):
         return list(steps)
     formats = MemoryFormatProblem(plan)
@@ -181,7 +181,7 @@ def _uniform(order: Order, counts: tuple[int, int], price: int = 0) -> Variant:
 
 
 def _crossing(reads: Order) -> Variant:
-    """A Transpose of what is stored so that its result is stored in the other order."""
+    """A Transpose that is a view: its result is stored in the other order."""
     other = FIRST if reads == LAST else LAST
     return Variant((ORDERS.index(reads),), (ORDERS.index(other),))
 

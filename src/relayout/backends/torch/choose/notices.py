@@ -1,4 +1,4 @@
-"""What users get to know of kernels that fail, each cause once."""
+"""Notices about kernels that fail, one for each cause."""
 
 from __future__ import annotations
 

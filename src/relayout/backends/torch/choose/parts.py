@@ -71,7 +71,7 @@ def runs_of(
 
 
 def _in_order(parts: Sequence[GroupPart], graph: ir.Graph) -> list[GroupPart]:
-    """Parts after all that they read, and else where their last nodes stand."""
+    """Parts after all that they read, otherwise in the order of their last nodes."""
     place = {node: number for number, node in enumerate(graph)}
     home = {node: number for number, part in enumerate(parts) for node in part.nodes}
     readers: list[dict[int, None]] = [{} for _ in parts]

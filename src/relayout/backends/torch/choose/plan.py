@@ -1,4 +1,4 @@
-"""Cuts a model into steps: groups as the fastest kernels there are, all else as it stands."""
+"""Cuts a model into steps: groups as the fastest kernels there are, all other nodes alone."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Forms:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The parts of a program, who may make kernels for them, and what was chosen so far."""
+    """The parts of a program, the providers of kernels for them, and what was chosen so far."""
 
     parts: list[GroupPart]
     bench: Bench
@@ -208,7 +208,7 @@ class Plan:
         return next(each for each in offers if each.candidate is candidate)
 
     def _know(self, work: Work, offers: Sequence[OfferedCandidate]) -> None:
-        """Have candidates timed; those that cannot run are reported."""
+        """Time candidates; those that cannot run are reported."""
         if not self.bench.know(work, [each.candidate for each in offers]):
             return
         about = work.description(self.site)

@@ -13,7 +13,7 @@ from relayout.backends.torch.providers.registry import enabled_providers
 
 @dataclass(frozen=True, slots=True)
 class TuningSettings:
-    """Who may make kernels, how they are timed, and what is known of them."""
+    """Which providers may make kernels, how these are timed, and which times are known."""
 
     providers: tuple[Provider, ...] | None = None
     """Those that the environment names, unless they are given."""
@@ -21,7 +21,7 @@ class TuningSettings:
     prices: Prices | None = None
     """Those kept for the device, unless they are given."""
     again: bool = False
-    """Whether what is kept is measured anew."""
+    """Whether kept times are measured again."""
 
     def providers_here(self) -> tuple[Provider, ...]:
         return enabled_providers() if self.providers is None else self.providers

@@ -1,4 +1,4 @@
-"""Operators that make tensors out of nothing but numbers."""
+"""Operators that make tensors from numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ON_DEVICE = "device=w.device"
 
 
 def constant(call: Call) -> Results:
-    """Nothing is bound: constants are weights, or numbers, wherever they are read."""
+    """Nothing is written: constants are weights, or numbers, wherever they are read."""
     if constant_of(call.view.node.outputs[0]) is None:
         raise call.refusal("holds something torch has no tensor for")
     return ()
@@ -85,7 +85,7 @@ def multinomial(call: Call) -> str:
 
 
 def dropout(call: Call) -> Results:
-    """Outside of training nothing is dropped, and the mask says so."""
+    """Outside of training nothing is dropped, and the mask is all true."""
     training = call.known(2) if call.has(2) else (False,)
     if training is None or any(training):
         rate = call.number_text(1) if call.has(1) else "0.5"

@@ -11,7 +11,7 @@ from relayout.backends.torch.runtime import convolution as runtime
 def kernel_of(call: Call, weight: int = 1) -> tuple[int, ...]:
     """The lengths of the kernel, from the attribute or from the weights.
 
-    A length that only the run will tell is 0: it matters only for automatic padding.
+    A length known only at run time is 0: it matters only for automatic padding.
     """
     given = call.ints("kernel_shape")
     if given is not None:

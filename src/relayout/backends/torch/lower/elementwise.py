@@ -13,7 +13,7 @@ from relayout.backends.torch.program.scalars import Host, Number, Scalar, combin
 from relayout.backends.torch.runtime import numbers
 
 WHOLE = frozenset((ir.DataType.INT32, ir.DataType.INT64, ir.DataType.BOOL))
-"""Python numbers are as good as tensors of these; floating-point ones would round otherwise."""
+"""Types for which Python numbers replace tensors; floating-point ones would round differently."""
 
 
 def unary(form: str) -> Lowering:
@@ -34,7 +34,7 @@ def on_numbers(
     compute: Callable[..., Number],
     result: ir.DataType | None = None,
 ) -> Host | None:
-    """The result as Python numbers, where all operands are whole numbers that stay such."""
+    """The result as Python numbers, where all operands are integers kept as Python numbers."""
     hosts = [call.numbers(index) for index in range(call.arity)]
     given = [host for host in hosts if host is not None and host.dtype in WHOLE]
     if len(given) < len(hosts):
@@ -78,7 +78,7 @@ def comparison(form: str, compute: Callable[..., bool]) -> Lowering:
 
 
 def _operand(text: str) -> str:
-    """A signed literal in brackets, so that it keeps together."""
+    """A signed literal in brackets, so that its sign binds first."""
     return f"({text})" if text.startswith("-") else text
 
 

@@ -1,4 +1,4 @@
-"""Operators that pick elements by where they stand."""
+"""Operators that pick elements by their indices."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _is_known(part: Scalar | None) -> bool:
 
 
 def _slices(call: Call) -> dict[int, _Part] | None:
-    """By axis where a slice starts, ends and how it steps; None where only the run will tell."""
+    """By axis where a slice starts, ends and how it steps; None if known only at run time."""
     lists = [
         _numbers(call, name, index)
         for index, name in enumerate(("starts", "ends", "axes", "steps"), 1)

@@ -51,7 +51,7 @@ def _activations(call: Call) -> list[str]:
 
 
 def _is_torchs(call: Call, activations: Sequence[str]) -> bool:
-    """Whether torch has this very network."""
+    """Whether torch has exactly this network."""
     directions = 2 if call.string("direction", "forward") == "bidirectional" else 1
     default = [*DEFAULTS[call.op_type] * directions]
     is_usual = list(activations) in (

@@ -1,4 +1,4 @@
-"""Operators that make one element of many along axes."""
+"""Operators that reduce axes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from relayout.backends.torch.runtime import reduction as runtime
 def reduced(form: str, helper: Callable[..., object]) -> Lowering:
     """`form` names the operand, the axes and whether they are kept.
 
-    The helper does the same where only the run will tell whether any axes are reduced.
+    The helper does the same where it is known only at run time whether any axes are reduced.
     """
 
     def lower(call: Call) -> Results:

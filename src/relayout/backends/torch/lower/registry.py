@@ -65,7 +65,7 @@ LOWERINGS: dict[tuple[str, str], Lowering] = {
 
 
 def missing(model: ir.Model) -> list[tuple[str, str]]:
-    """The operators, by domain and name, that nobody wrote a lowering for."""
+    """The operators, by domain and name, that have no lowering."""
     keys = dict.fromkeys((_domain(node), node.op_type) for node in _nodes(model.graph))
     return sorted(key for key in keys if key not in LOWERINGS)
 

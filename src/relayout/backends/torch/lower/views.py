@@ -1,4 +1,4 @@
-"""Operators that only say how elements are arranged."""
+"""Operators that only change how elements are arranged."""
 
 from __future__ import annotations
 

@@ -17,9 +17,9 @@ class Window:
     strides: tuple[int, ...]
     dilations: tuple[int, ...]
     pads: tuple[int, ...] | None
-    """Before each axis, then after each; None where it is known at run time only."""
+    """Before each axis, then after each; None where it is known only at run time."""
     same: str = ""
-    """SAME_UPPER or SAME_LOWER, where that says what the padding is."""
+    """SAME_UPPER or SAME_LOWER, where that determines the padding."""
 
     @property
     def rank(self) -> int:

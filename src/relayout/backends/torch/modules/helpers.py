@@ -28,7 +28,7 @@ def _visit(helper: Helper, found: dict[str, str]) -> None:
     found[helper.__name__] = source
     for used in _used(helper, source):
         _visit(used, found)
-    # After what it uses, so that a reader finds the words before the sentences.
+    # After what it uses, so that definitions are read before their uses.
     found[helper.__name__] = found.pop(helper.__name__)
 
 

@@ -51,7 +51,7 @@ class Source:
 
 
 def write_source(program: Program, weights_file: str = "") -> Source:
-    """The module; `weights_file` is the name of the file of weights that will lie beside it."""
+    """The module; `weights_file` is the name of the file of weights that will be beside it."""
     check_lowerings(program.model)
     draft = ModuleDraft(LOWERINGS, program.precision)
     draft.helper(Model)
@@ -158,7 +158,7 @@ def _dtype(value: ir.Value, precision: Precision) -> str:
 
 
 def written_preparation(draft: ModuleDraft, functions: list[str]) -> str:
-    """The function that makes of the weights what kernels want, and drops what nobody reads."""
+    """The function that brings weights into the form kernels need, and drops unused ones."""
     lines = [f"{WEIGHTS}.{name} = {expression}" for name, expression in draft.prepared]
     read = {name for text in functions for name in re.findall(rf"\b{WEIGHTS}\.(\w+)", text)}
     named = {name for text in lines for name in re.findall(rf"\b{WEIGHTS}\.(\w+)", text)}
@@ -203,7 +203,7 @@ def _element(value: ir.Value) -> str:
 
 
 def _heading(program: Program) -> str:
-    """What stands at the top of the module."""
+    """The docstring of the module."""
     graph = program.model.graph
     lines = [f"{program.name}, written by relayout; needs torch alone.", ""]
     lines += ["model = load()", f"outputs = model({_example(graph)})  # a dict by name"]

@@ -33,7 +33,7 @@ Results: TypeAlias = PythonExpression | tuple[PythonExpression, ...] | Several
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What a lowering is handed; it returns expressions of the results."""
+    """What a lowering is given; it returns expressions of the results."""
 
     view: NodeView
     scope: Scope
@@ -79,7 +79,7 @@ class Call:
         return [self.tensor(index) for index in range(self.arity)]
 
     def numbers(self, index: int) -> Host | None:
-        """An operand as Python numbers, if it is one of those that stay such."""
+        """An operand as Python numbers, if it is kept as such."""
         return self.scope.numbers(self.value(index)) if self.has(index) else None
 
     def known(self, index: int) -> tuple[Number, ...] | None:
@@ -136,7 +136,7 @@ class Call:
         return self.view.integer(name, default)
 
     def real(self, name: str, default: float) -> float:
-        """A number with the digits that tell it from others of its type, and no more."""
+        """A number with the fewest digits that distinguish it from others of its type."""
         attribute = self.view.node.attributes.get(name)
         return default if attribute is None else self.fitted(attribute.as_float())
 
@@ -179,4 +179,4 @@ class Call:
 
 
 Lowering: TypeAlias = Callable[[Call], Results]
-"""Says in torch what a node does."""
+"""Writes in torch what a node does."""

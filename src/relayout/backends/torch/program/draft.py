@@ -36,7 +36,7 @@ class ModuleDraft:
     weights: dict[str, ir.TensorProtocol] = field(default_factory=dict)
     """By their names in the module."""
     prepared: list[tuple[str, str]] = field(default_factory=list)
-    """Names and expressions of what is made of the weights once, when they are loaded."""
+    """Names and expressions of what is computed from the weights once, when they are loaded."""
     helpers: dict[str, Helper] = field(default_factory=dict)
     functions: list[str] = field(default_factory=list)
     """The source of functions at the top of the module."""
@@ -50,7 +50,7 @@ class ModuleDraft:
         key = id(tensor)
         if key not in self._known:
             if tensor.dtype == ir.DataType.STRING:
-                raise RelayoutError(f"torch holds no text, as in {quoted(hint)}")
+                raise RelayoutError(f"torch has no tensors of strings, as in {quoted(hint)}")
             name = self.names.fresh(hint)
             self.weights[name] = tensor
             self._known[key] = f"{WEIGHTS}.{name}"
@@ -66,7 +66,7 @@ class ModuleDraft:
         return self._known[key]
 
     def prepare(self, hint: str, expression: str) -> str:
-        """The expression of something made once of weights, which the expression names `w.…`.
+        """The expression of what is computed once from weights, which it names `w.…`.
 
         Weights that only such expressions name are dropped when all of them have been made.
         """
@@ -75,7 +75,7 @@ class ModuleDraft:
         return f"{WEIGHTS}.{name}"
 
     def function(self, hint: str, text: str) -> str:
-        """The name of a function at the top; `text` says `NAME` for it. The same is made once."""
+        """The name of a function at the top, `NAME` in `text`; equal ones are written once."""
         if text not in self._known:
             name = self._known[text] = self.names.fresh(hint)
             self.functions.append(re.sub(r"\bNAME\b", name, text))

@@ -39,7 +39,7 @@ HELD = {
     ir.DataType.UINT2: ir.DataType.UINT8,
     ir.DataType.UINT4: ir.DataType.UINT8,
 }
-"""Types of less than a byte, and the type each of their elements is held in."""
+"""Types of less than a byte, and the type that their elements are stored in."""
 
 UNSIGNED = frozenset((ir.DataType.UINT16, ir.DataType.UINT32, ir.DataType.UINT64))
 """Types that torch stores but hardly computes in."""
@@ -62,13 +62,13 @@ class Precision:
     reduced: ir.DataType = ir.DataType.FLOAT
 
     def of(self, dtype: ir.DataType) -> ir.DataType:
-        """The type that stands for one of the model."""
+        """The type that a type of the model is computed in."""
         return self.reduced if dtype == ir.DataType.FLOAT else HELD.get(dtype, dtype)
 
     def fitted(self, array: Array, dtype: ir.DataType) -> Array:
-        """Numbers that the type which stands for theirs can hold.
+        """The nearest numbers that the type they are computed in can hold.
 
-        Exporters write the least float32 for "never": as an infinity it would make 0 times it nan.
+        Exporters write the lowest float32 for "never": as an infinity, 0 times it would be NaN.
         """
         if dtype != ir.DataType.FLOAT or self.reduced == dtype:
             return array
@@ -77,7 +77,7 @@ class Precision:
         return np.where(np.isfinite(array), fitting, array).astype(array.dtype)
 
     def name(self, dtype: ir.DataType) -> str:
-        """Torch's name of the type that stands for one of the model."""
+        """Torch's name of the type that a type of the model is computed in."""
         own = self.of(dtype)
         if own not in NAMES:
             raise RelayoutError(f"torch has no element type {own.name}")
@@ -85,7 +85,7 @@ class Precision:
 
 
 def limits_of(dtype: ir.DataType) -> tuple[int, int]:
-    """The least and the largest number of a type of whole numbers."""
+    """The lowest and the largest number of an integer type."""
     signed = dtype.name.startswith("INT")
     return (-(1 << dtype.bitwidth - 1) if signed else 0, (1 << dtype.bitwidth - signed) - 1)
 

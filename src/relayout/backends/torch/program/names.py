@@ -29,7 +29,7 @@ class PythonNames:
         self.taken.update(dict.fromkeys(names, 0))
 
     def fresh(self, hint: str) -> str:
-        """An identifier nobody has, as close to the hint as that allows."""
+        """An identifier that is not in use, as close to the hint as possible."""
         text = identifier(hint)
         if text not in self.taken and text not in RESERVED:
             self.taken[text] = 0

@@ -28,7 +28,7 @@ class Scalar:
 
 
 def literal(value: Number) -> str:
-    """A number as Python text; brackets keep a sign apart from what stands before it."""
+    """A number as Python text; brackets separate a sign from what comes before it."""
     if isinstance(value, float) and not math.isfinite(value):
         sign = "-" if value < 0 else ""
         return "math.nan" if math.isnan(value) else f"{sign}math.inf"
@@ -36,7 +36,7 @@ def literal(value: Number) -> str:
 
 
 def shortest(element: Any) -> Number:
-    """An element of an array with the digits that tell it from others of its type.
+    """An element of an array with the digits that distinguish it from others of its type.
 
     Huge ones keep all digits: rounded up, the largest number of a type would be beyond it.
     """

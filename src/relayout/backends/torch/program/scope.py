@@ -19,11 +19,11 @@ MOST_NUMBERS = 64
 """Constants of more elements than this are tensors and never Python numbers."""
 
 Form: TypeAlias = str | Host
-"""The expression of a tensor, or the Python numbers that stand for a small one."""
+"""The expression of a tensor, or the Python numbers that replace a small one."""
 
 
 def tuple_text(items: Sequence[str]) -> str:
-    """A tuple of expressions without its brackets, where it can do without."""
+    """A tuple of expressions, without brackets where Python needs none."""
     return f"{items[0]}," if len(items) == 1 else ", ".join(items) or "()"
 
 
@@ -37,7 +37,7 @@ class Scope:
     statements: list[Statement] = field(default_factory=list)
     forms: dict[ir.Value, Form] = field(default_factory=dict)
     copies: dict[tuple[ir.Value, str], str] = field(default_factory=dict)
-    """Names of tensors stored otherwise, by the call that stores them so."""
+    """Names of copies in another memory format, by the tensor and the call that copies it."""
 
     def inner(self) -> Scope:
         """The scope of a function inside this one."""
@@ -61,7 +61,7 @@ class Scope:
         return text
 
     def numbers(self, value: ir.Value) -> Host | None:
-        """The value as Python numbers, if it is one of those that stay such."""
+        """The value as Python numbers, if it is kept as such."""
         form = self._form(value)
         if isinstance(form, Host):
             return form
@@ -98,14 +98,14 @@ class Scope:
         return name
 
     def copied(self, value: ir.Value, hint: str, call: str) -> str:
-        """A name for a tensor after a call that only stores it otherwise; written once."""
+        """A name for a tensor after a call that only changes its memory format; written once."""
         key = (value, call)
         if key not in self.copies:
             self.copies[key] = self.let(hint, f"{self.tensor(value)}.{call}")
         return self.copies[key]
 
     def plain(self, item: Scalar, hint: str = "n") -> Scalar:
-        """The number under a name of its own, unless its expression is as short."""
+        """The number under a name of its own, unless its expression is as short as a name."""
         if item.is_plain:
             return item
         name = self.draft.names.fresh(hint)
@@ -128,8 +128,8 @@ class Scope:
     def define(self, hint: str, graph: ir.Graph, forms: Sequence[Form | None] = ()) -> str:
         """Define a function that runs a body of control flow, and give its name.
 
-        Its parameters are the inputs of the body. `forms` says which of them are Python numbers:
-        a form there stands for the parameter of that position.
+        Its parameters are the inputs of the body. `forms` states which of them are Python numbers:
+        a form there replaces the parameter of that position.
         """
         name = self.draft.names.fresh(hint)
         inside = self.inner()
@@ -149,7 +149,7 @@ class Scope:
         return name
 
     def returned(self, outputs: Iterable[ir.Value]) -> str:
-        """What a function that gives back these values returns: always a tuple."""
+        """What a function returns for these values: always a tuple."""
         return tuple_text([self.tensor(value) for value in outputs])
 
     def finished(self, returns: str) -> list[str]:

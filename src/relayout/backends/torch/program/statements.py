@@ -1,4 +1,4 @@
-"""Statements of a function: what nobody reads is left out, what nobody reads again is freed."""
+"""Statements of a function: what is never read is left out, what is not read again is freed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Statement:
 
     text: str
     is_scalar: bool = False
-    """It gives names to Python numbers: not worth freeing, and left out where they are not read."""
+    """Whether it only names Python numbers: not worth freeing, and left out if not read."""
 
     @cached_property
     def _names(self) -> list[ast.Name]:

@@ -20,7 +20,7 @@ from relayout.backends.torch.runtime.inductor import InductorKernel
 from relayout.graph.read import constant_of, is_op, shape_of
 
 VIEWS = ("Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity")
-"""Operators that move nothing: strides say what they say."""
+"""Operators that move no data: they only change strides."""
 
 TENSORS = frozenset(
     (ir.DataType.FLOAT, ir.DataType.FLOAT16, ir.DataType.BFLOAT16, ir.DataType.BOOL)

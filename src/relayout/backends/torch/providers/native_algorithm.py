@@ -74,7 +74,7 @@ def price_key(window: Sliding) -> str:
 def build_mark() -> str:
     """These kernels as they are built here: by source, flags, compiler and what it builds for.
 
-    Times of others say nothing of them.
+    Times of kernels that were built differently do not hold for them.
     """
     flags: list[str] = native_source().interface["flags"]
     compiler = shutil.which(os.environ.get("CXX", "g++")) or ""

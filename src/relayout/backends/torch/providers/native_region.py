@@ -74,7 +74,7 @@ class Native:
 
 
 def native_of(builder: Builder, results: Sequence[ir.Value]) -> Native | None:
-    """The program that a builder has collected; None if a result is no tensor of its own."""
+    """The program that a builder has collected; None if a result is not a tensor of its own."""
     stored = [builder.stored[value] for value in results]
     orders = _orders(builder)
     if orders is None or any(each.buffer.operand is not None for each in stored):

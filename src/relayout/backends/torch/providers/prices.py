@@ -19,7 +19,7 @@ CACHE = "RELAYOUT_CACHE"
 
 
 ALIKE = 1.05
-"""Times that differ by less are alike: the next measurement may order them otherwise."""
+"""Times that differ by less are alike: the next measurement may order them differently."""
 
 CANNOT_RUN = math.inf
 """The seconds of a candidate that cannot run here."""
@@ -68,7 +68,7 @@ class Price:
 
 
 def price_of(record: Any) -> Price | None:
-    """A price as it was kept; None for what is no price."""
+    """A price as it was kept; None for what is not a price."""
     if not isinstance(record, dict):
         return None
     reason, seconds, spread = (record.get(key) for key in ("cannot_run", "seconds", "spread"))

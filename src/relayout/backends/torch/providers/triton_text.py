@@ -25,7 +25,7 @@ def takes_triton(site: Site) -> bool:
 
 
 def kernel_named(hint: str, text: str, draft: ModuleDraft) -> str:
-    """The name of a kernel that the module will contain; `text` says `NAME` for it."""
+    """The name of a kernel that the module will contain, `NAME` in `text`."""
     if IMPORTS not in draft.functions:
         draft.names.reserve(TRITON_NAMES)
         draft.functions.append(IMPORTS)

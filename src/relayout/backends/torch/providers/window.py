@@ -34,7 +34,7 @@ class Sliding:
 
     @property
     def padding(self) -> tuple[int, int] | None:
-        """What stands on both sides alike, or None where the sides differ."""
+        """The padding that is the same on both sides, or None where the sides differ."""
         top, left, bottom, right = self.pads
         return (top, left) if (top, left) == (bottom, right) else None
 
@@ -54,9 +54,9 @@ def known_shape(value: ir.Value | None) -> Lengths | None:
 
 
 def assumed_shape(value: ir.Value | None, dims: Mapping[str, int]) -> Lengths | None:
-    """The lengths of a value, those that only the run will tell as named, or as few or common.
+    """The lengths of a value; one known only at run time is the given one of its name, if any.
 
-    A batch is one element then.
+    Otherwise a batch is 1, and other lengths are those assumed in reports.
     """
     shape = shape_of(value)
     if shape is None:

@@ -1,4 +1,4 @@
-"""The object that a written module hands to its user."""
+"""The object that a written module gives to its user."""
 
 from __future__ import annotations
 

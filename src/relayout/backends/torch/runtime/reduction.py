@@ -1,4 +1,4 @@
-"""Reductions over several axes at once, which may be none of them."""
+"""Reductions over any number of axes at once, none included."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Views whose lengths only the run tells."""
+"""Views whose lengths are known only at run time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a tensor must be transposed whatever orders are chosen around it."""
+"""Whether the variants offered need a Transpose of a tensor, whichever of them are chosen."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ PossibleOrders: TypeAlias = frozenset[int] | None
 class Possible:
     """The orders that a value can have while no tensor between two demands is transposed.
 
-    Each set is an upper estimate, so where two sets have nothing in common a Transpose is needed
-    in every choice of layouts. An operator that cannot do without a Transpose on its other side is
-    a demand itself: it may run in any of its ways. One sweep from the inputs finds what can be
-    stored, one from the outputs what can be read, however far away the demands are; around the
-    carried values of a loop everything is held possible.
+    Each set is an upper estimate, so where two sets have nothing in common every choice among the
+    variants offered needs a Transpose; other ways to write the operators are not considered. An
+    operator that cannot do without a Transpose on its other side is a demand itself: it may run in
+    any of its variants. One sweep from the inputs finds what can be stored, one from the outputs
+    what can be read, however far away the demands are; around the carried values of a loop every
+    order is taken as possible.
     """
 
     problem: LayoutProblem
@@ -41,7 +42,7 @@ class Possible:
         for number in reversed(sequence):
             self._read(number, self.problem.operators[number])
 
-    def is_inherent(self, value: int, wanted: int) -> bool:
+    def needs_transpose(self, value: int, wanted: int) -> bool:
         """Whether a consumer of a value in an order can never read it as it is stored."""
         stored = self.stored.get(value)
         if stored is None:

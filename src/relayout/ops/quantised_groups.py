@@ -1,4 +1,4 @@
-"""Products of quantised factors that runtimes compute in bytes, together with the quantisers."""
+"""Groups of a product and the quantisers around it, which runtimes compute in bytes."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from relayout.ops.pointwise import PRODUCT, SUM
 from relayout.ops.registry import facts_named, facts_of
 
 
-def breaks_unit(node: ir.Node, changes: Changes) -> bool:
-    """Whether runtimes compute a product of quantised factors in bytes, but not as restated."""
-    return _is_unit(node, Changes()) and not _is_unit(node, changes)
+def breaks_quantised_group(node: ir.Node, changes: Changes) -> bool:
+    """Whether runtimes compute a product in bytes with its quantisers, but not as restated."""
+    return _is_group(node, Changes()) and not _is_group(node, changes)
 
 
-def _is_unit(node: ir.Node, changes: Changes) -> bool:
-    """Runtimes multiply unsigned by signed bytes but not signed by unsigned ones, and take a bias
-    only straight from its quantiser; all else is computed in floats.
+def _is_group(node: ir.Node, changes: Changes) -> bool:
+    """Whether a product, changed like this, is computed in bytes.
+
+    Runtimes multiply unsigned by signed bytes but not signed by unsigned ones, and take a bias only
+    straight from its quantiser; all else is computed in floats.
     """
     given = [value for value in node.inputs if value is not None]
     is_product = facts_of(node).numbers.joins_quantisers
@@ -55,7 +57,7 @@ def _is_biased_product(node: ir.Node, changes: Changes) -> bool:
 
 
 def _quantised_type(value: ir.Value | None) -> ir.DataType | None:
-    """The type of what a value was before it became real again; runtimes look through moves."""
+    """The type that a value had before it was dequantised; runtimes look through moves."""
     maker = None if value is None else value.producer()
     while maker is not None and _moves_only(maker):
         maker = None if maker.inputs[0] is None else maker.inputs[0].producer()
