@@ -10,6 +10,7 @@ import pytest
 from onnx import numpy_helper
 
 from relayout.api import check_certificate, optimize
+from relayout.optimizer.attempts import KEPT, ROUNDING_SHOWS
 from relayout.optimizer.optimize import ROUGH
 from tests.assign.quantised_networks import (
     ATTENTION,
@@ -190,6 +191,9 @@ def test_sums_stay_as_they_are_where_rounding_shows() -> None:
     assert result.accepted
     assert (result.before.transposes, result.after.transposes) == (4, 2)
     assert ROUGH in result.record().notices
+    verdicts = [record.verdict for record in result.attempts]
+    assert verdicts.count(ROUNDING_SHOWS) == 2
+    assert verdicts.count(KEPT) == 1
     assert check_certificate(result.certificate(), given) == []
 
 

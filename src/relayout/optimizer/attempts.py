@@ -127,6 +127,12 @@ class Search:
             trial.verdict = GREW
         return replace(trial, measured=trial.before, lacking=(trial.lacking[0],) * 2)
 
+    def drop_kept(self, verdict: str) -> None:
+        """Drop the trial that was kept, for a reason that showed later."""
+        for trial in self.trials:
+            if trial.verdict == KEPT:
+                trial.verdict = verdict
+
     def _better(self, attempt: Attempt) -> Trial:
         """The better of two: with the axes as they are, and with operators on their factors."""
         whole = self._tried(attempt)

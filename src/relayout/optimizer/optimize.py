@@ -76,9 +76,8 @@ def optimize(
     stage("reading")
     given = load(source)
     check_names(given, inputs)
-    road = _Road(given, None if output is None else Path(output), inputs, stage, comparing)
-    if not verify:
-        road = replace(road, inputs=None)
+    place, compared_on = None if output is None else Path(output), inputs if verify else None
+    road = _Road(given, place, compared_on, stage, comparing)
     asked = as_asked(given, opset, fix_defaults=fix_defaults)
     if asked.frozen is not None:
         return road.copied(terms, asked.frozen)
@@ -86,11 +85,11 @@ def optimize(
     with paused_collector():
         prepared = prepare(asked, runtime, inputs.dims)
     search = Search(prepared, strategy_of(strategy), Budget(budget))
-    result = road.travelled(search, terms, fix_defaults=fix_defaults)
+    result = road.finished(search, terms, fix_defaults=fix_defaults)
     for careful in terms.with_care:
         if result.shows_rounding:
-            search.trials[-1].verdict = ROUNDING_SHOWS
-            result = road.travelled(search, careful, fix_defaults=fix_defaults)
+            search.drop_kept(ROUNDING_SHOWS)
+            result = road.finished(search, careful, fix_defaults=fix_defaults)
             result.loaded.notices.append(ROUGH)
     return replace(result, attempts=tuple(map(_attempt_record, search.trials)))
 
@@ -114,7 +113,7 @@ class _Road:
         result = Result(kept, ChooseLayouts(terms), nothing, nothing, (), False, {})
         return self._delivered(result, self.output, None)
 
-    def travelled(self, search: Search, terms: Terms, *, fix_defaults: bool) -> Result:
+    def finished(self, search: Search, terms: Terms, *, fix_defaults: bool) -> Result:
         """The best of some attempts, verified and written."""
         self.stage("optimising")
         with paused_collector():
