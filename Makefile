@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint types layers tests format clean
+.PHONY: demo test lint types layers tests docs format clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/relayout demo
@@ -22,6 +22,9 @@ layers: $(VENV)/dev.stamp
 
 tests: $(VENV)/dev.stamp
 	$(BIN)/pytest -n auto
+
+docs: $(VENV)/dev.stamp
+	$(BIN)/python -m docs
 
 format: $(VENV)/dev.stamp
 	$(BIN)/ruff check --fix .

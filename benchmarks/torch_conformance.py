@@ -38,7 +38,7 @@ class Verdict:
 
 def run_case(found: Case) -> None:
     """Raise if the compiled model does not give what is expected."""
-    compiled = relayout.compile(found.model, tune=False)
+    compiled = relayout.compile(found.model, tune=False, verify=False)
     names = [value.name for value in found.model.graph.input]
     for inputs, outputs in found.data:
         feeds = dict(zip(names, inputs, strict=False))

@@ -6,13 +6,20 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import onnx
 import pytest
 
+from relayout.assign.strategies.registry import STRATEGIES
 from relayout.cli import main
 from relayout.cli.demo_model import network
+from relayout.infer.colours import Look
+from relayout.ops.measure import Objective
+from relayout.optimizer.fuse import MODES
+from relayout.targets.target import TARGETS
 
 
 @pytest.fixture
@@ -121,6 +128,10 @@ BAD_CALLS = [
     ["optimize", "GIVEN", "--shape", "image"],
     ["optimize", "GIVEN", "--dim", "N=many"],
     ["optimize", "GIVEN", "--minimize", "time"],
+    ["optimize", "GIVEN", "--target", "abacus"],
+    ["compare", "GIVEN", "--target", "abacus"],
+    ["fuse", "GIVEN", "--mode", "all"],
+    ["inspect", "GIVEN", "--look", "up"],
     ["check", "GIVEN", "--max-transposes", "-1"],
     ["check", "GIVEN"],
 ]
@@ -197,6 +208,45 @@ def test_a_fault_of_our_own_is_told_in_one_line(
     monkeypatch.setenv("RELAYOUT_DEBUG", "1")
     with pytest.raises(ArithmeticError):
         main(["optimize", str(given)])
+
+
+LISTED = [
+    ("optimize", "--target", TARGETS),
+    ("optimize", "--strategy", STRATEGIES),
+    ("optimize", "--minimize", [each.value for each in Objective]),
+    ("compare", "--target", TARGETS),
+    ("fuse", "--mode", MODES),
+    ("inspect", "--look", [each.value for each in Look]),
+]
+
+
+@pytest.mark.parametrize(("command", "option", "names"), LISTED)
+def test_help_has_a_line_for_each_name(
+    command: str,
+    option: str,
+    names: Iterable[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    _, _, after = capsys.readouterr().out.partition(f"\n  {option} NAME")
+    lines, _, _ = after.partition("\n  -")
+    listed = [line.split()[0] for line in lines.splitlines() if ": " in line]
+    assert listed == [f"{name}:" for name in names]
+    assert lines.count("(default)") == 1
+
+
+def test_a_plugin_that_cannot_be_loaded_leaves_a_help(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = EntryPoint("abacus", "no_such_module:ABACUS", TARGETS.group)
+    monkeypatch.setitem(TARGETS.__dict__, "_installed", {"abacus": broken})
+    with pytest.raises(SystemExit) as stopped:
+        main(["optimize", "--help"])
+    assert stopped.value.code == 0
+    assert "abacus: the plugin relayout.targets 'abacus' cannot" in capsys.readouterr().out
 
 
 def test_help_imports_nothing_heavy() -> None:

@@ -12,12 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 __all__ = [
+    "Backend",
     "BadModelError",
     "FuseResult",
     "NumericOptions",
+    "Objective",
     "OpFacts",
     "RelayoutError",
     "Result",
+    "Strategy",
+    "Target",
+    "VerificationError",
     "check_certificate",
     "compare_strategies",
     "compile",
@@ -26,17 +31,25 @@ __all__ = [
     "infer_layouts",
     "inspect",
     "optimize",
+    "register_backend",
     "register_operator",
+    "register_strategy",
+    "register_target",
 ]
 
 if TYPE_CHECKING:
     from relayout.api import (
+        Backend,
         BadModelError,
         FuseResult,
         NumericOptions,
+        Objective,
         OpFacts,
         RelayoutError,
         Result,
+        Strategy,
+        Target,
+        VerificationError,
         check_certificate,
         compare_strategies,
         compile,  # noqa: A004 - the word for it
@@ -45,7 +58,10 @@ if TYPE_CHECKING:
         infer_layouts,
         inspect,
         optimize,
+        register_backend,
         register_operator,
+        register_strategy,
+        register_target,
     )
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-from relayout.errors import BadModelError, RelayoutError
+from relayout.assign.strategies.registry import Strategy, register_strategy
+from relayout.backends.compile import compile  # noqa: A004 - the word for it
+from relayout.backends.registry import Backend, register_backend
+from relayout.errors import BadModelError, RelayoutError, VerificationError
 from relayout.ops.facts import OpFacts
+from relayout.ops.measure import Objective
 from relayout.ops.registry import register_operator
 from relayout.optimizer.certificates import check_certificate
 from relayout.optimizer.compare import compare_strategies
@@ -13,18 +15,21 @@ from relayout.optimizer.fuse import FuseResult, fuse
 from relayout.optimizer.inspect import count, infer_layouts, inspect
 from relayout.optimizer.optimize import optimize
 from relayout.optimizer.result import Result
+from relayout.targets.target import Target, register_target
 from relayout.verify.verdict import NumericOptions
 
-if TYPE_CHECKING:
-    from relayout.backends.torch.compiling import compile  # noqa: A004 - the word for it
-
 __all__ = [
+    "Backend",
     "BadModelError",
     "FuseResult",
     "NumericOptions",
+    "Objective",
     "OpFacts",
     "RelayoutError",
     "Result",
+    "Strategy",
+    "Target",
+    "VerificationError",
     "check_certificate",
     "compare_strategies",
     "compile",
@@ -33,14 +38,8 @@ __all__ = [
     "infer_layouts",
     "inspect",
     "optimize",
+    "register_backend",
     "register_operator",
+    "register_strategy",
+    "register_target",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    """Torch is an extra, so what needs it is imported on first use."""
-    if name != "compile":
-        raise AttributeError(f"module 'relayout.api' has no attribute {name!r}")
-    from relayout.backends.torch.compiling import compile  # noqa: A004 - the word for it
-
-    return compile

@@ -13,6 +13,10 @@ class BadModelError(RelayoutError):
     """The given model is not valid, or not safe to open."""
 
 
+class VerificationError(RelayoutError):
+    """What was made computes something else than the given model, or that cannot be excluded."""
+
+
 def quoted(name: object) -> str:
     """A name out of a file, made safe to print: quoted, escaped, of bounded length."""
     text = repr(name)

@@ -18,7 +18,7 @@ BY_NATURE = {
     "verify/": "shares no code with what it checks",
     "backends/torch/lower/": "an operator in terms of torch",
     "backends/torch/runtime/": "what such terms call",
-    "backends/torch/kernels/": "a kernel is about the operators that it has",
+    "backends/torch/providers/": "a kernel is about the operators that it has",
     "graph/shapes/ranks.py": "what onnx's inference of single operators leaves open",
 }
 """Where operators are named in numbers, with the reason."""

@@ -52,3 +52,15 @@ def test_a_plugin_that_cannot_be_loaded_is_named_with_the_reason() -> None:
     assert "blue" in made
     with pytest.raises(RelayoutError, match=r"plugin tests\.colours 'blue'.*no_such_module"):
         made["blue"]
+
+
+def test_a_plugin_that_gives_something_else_is_refused() -> None:
+    with pytest.raises(RelayoutError, match=r"plugin tests\.colours 'blue' gives no int"):
+        registry({"blue": "sys:platform"})["blue"]
+
+
+def test_a_name_or_a_value_is_taken_and_nothing_else() -> None:
+    assert registry().of("green") == 2
+    assert registry().of(7) == 7
+    with pytest.raises(RelayoutError, match="a colour is given by name or as int, not as tuple"):
+        registry().of((1, 2))  # type: ignore[arg-type]

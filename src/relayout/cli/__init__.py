@@ -9,7 +9,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from relayout import __version__
 from relayout.cli import (
@@ -25,6 +25,7 @@ from relayout.cli import (
     run,
     verify_certificate,
 )
+from relayout.cli.names import ListedHelp, NameOption
 from relayout.cli.terminal import BAD_INPUT, DONE, plain_warnings
 from relayout.errors import RelayoutError
 
@@ -38,7 +39,16 @@ COMMANDS = (
 
 
 class Parser(argparse.ArgumentParser):
-    """Says in one line what is wrong with a call."""
+    """Reports in one line what is wrong with a call; its help lists what options can name."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**{"formatter_class": ListedHelp, **settings})
+
+    def format_help(self) -> str:
+        for action in self._actions:
+            if isinstance(action, NameOption):
+                action.list_names()
+        return super().format_help()
 
     def error(self, message: str) -> NoReturn:
         self.exit(BAD_INPUT, f"{self.prog}: {message}; see '{self.prog} --help'\n")

@@ -10,6 +10,7 @@ from relayout.cli.terminal import (
     REFUSED,
     add_choosing,
     add_numbers,
+    choosing,
     numeric_options,
     progress,
     show,
@@ -33,12 +34,7 @@ def run(options: argparse.Namespace) -> int:
     with progress() as stage:
         record = compare_strategies(
             options.model,
-            target=options.target,
-            keep=options.keep_nchw,
-            einsum=options.einsum,
-            minimize=options.minimize,
-            budget=options.budget,
-            fix_defaults=options.fix_defaults,
+            **choosing(options),
             verify=not options.no_verify,
             inputs=numeric_options(options),
             stage=stage,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Any
 
+from relayout.cli.names import NameOption, backends
 from relayout.cli.terminal import DONE, REFUSED, add_numbers, numeric_options, progress, show
 
 DESCRIPTION = (
@@ -21,7 +21,7 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("model", metavar="IN.onnx")
     parser.add_argument("-o", "--output", required=True, metavar="OUT.py")
-    parser.add_argument("--target", choices=("torch",), default="torch")
+    parser.add_argument("--target", action=NameOption, named=backends, about="who is to run it")
     add_device(parser)
     parser.add_argument("--plain", action="store_true", help="one statement a node, nothing fused")
     parser.add_argument("--no-verify", action="store_true", help="write without comparing numbers")
@@ -38,30 +38,23 @@ def add_device(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     with progress() as stage:
-        stage("compiling")
-        from relayout.backends.torch.choose.tuning import tuned
-        from relayout.backends.torch.compiling import program_of, write_module
-        from relayout.backends.torch.modules.loading import compile_program
-        from relayout.backends.torch.verification import compare_compiled
+        from relayout.backends.options import CompileOptions
+        from relayout.backends.registry import BACKENDS, TORCH_BACKEND
 
-        program = program_of(
-            options.model, device=options.device, dtype=options.dtype, dims=dict(options.dim)
+        numbers = None if options.no_verify else numeric_options(options)
+        settings = CompileOptions(
+            options.device,
+            options.dtype,
+            tune=not options.plain,
+            dims=dict(options.dim),
+            inputs=numbers,
         )
-        if not options.plain:
-            stage("choosing kernels")
-            program, _ = tuned(program)
-        verdict = None
-        if not options.no_verify:
-            stage("comparing numbers")
-            model = compile_program(program)
-            numbers = numeric_options(options)
-            verdict = compare_compiled(Path(options.model), model, numbers, options.dtype)
-        accepted = verdict is None or verdict.equal
-        stage("writing")
-        files = write_module(program, options.output) if accepted else ()
-    told = "not verified, as asked" if verdict is None else verdict.summary()
+        backend = BACKENDS[options.target] if options.target else TORCH_BACKEND
+        compilation = backend.writer(options.model, options.output, settings, stage)
+    verdict, files = compilation.verdict, compilation.files
+    summary = "not verified, as asked" if verdict is None else verdict.summary()
     verified = verdict is not None and verdict.equal
-    record = {"files": [str(file) for file in files], "verdict": told, "verified": verified}
+    record = {"files": [str(file) for file in files], "verdict": summary, "verified": verified}
     written = [f"wrote {' and '.join(str(file) for file in files)}"] if files else []
-    show(options, record, [*written, told])
-    return DONE if accepted else REFUSED
+    show(options, record, [*written, summary])
+    return DONE if compilation.accepted else REFUSED

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from relayout.cli.names import NameOption, given, modes
 from relayout.cli.terminal import (
     DONE,
     REFUSED,
@@ -23,7 +24,7 @@ DESCRIPTION = (
     "Group operators that can run as one kernel; write each group as a function of the model; "
     "compare the numbers of both models; write the result only if they are equal."
 )
-MODE_HELP = "relayout: fewest bytes to and from memory (default); tvm: the groups TVM would make"
+MODE_HELP = "which groups to make"
 
 
 def add_parser(commands: Any) -> None:
@@ -32,7 +33,7 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("model", metavar="IN.onnx")
     parser.add_argument("-o", "--output", metavar="OUT.onnx", help="without it nothing is written")
-    parser.add_argument("--mode", choices=("relayout", "tvm"), default="relayout", help=MODE_HELP)
+    parser.add_argument("--mode", action=NameOption, named=modes, about=MODE_HELP)
     parser.add_argument(
         "--fuse-level", type=count, default=1, metavar="N", help="0 leaves every operator alone"
     )
@@ -70,7 +71,7 @@ def _fuse(options: argparse.Namespace) -> int:
         result = fused.fuse(
             options.model,
             options.output,
-            mode=options.mode,
+            **given(options, "mode"),
             level=options.fuse_level,
             max_depth=options.max_depth,
             max_args=options.max_args,
@@ -103,7 +104,7 @@ def _explain(options: argparse.Namespace) -> int:
     with progress() as stage:
         stage("grouping")
         records = fused.explain(
-            options.model, options.explain, mode=options.mode, limits=_limits(options)
+            options.model, options.explain, limits=_limits(options), **given(options, "mode")
         )
     show(options, {"nodes": [record.to_json() for record in records]}, node_text(records))
     return DONE

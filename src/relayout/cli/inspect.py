@@ -5,17 +5,17 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from relayout.cli.names import NameOption, given, looks
 from relayout.cli.terminal import DONE, add_dims, add_form, progress, show
 
-LOOK_HELP = "which operator says what a Reshape makes, where nothing behind it says it (--layouts)"
+LOOK_HELP = "what the layout of a Reshape is inferred from if no consumer fixes it (with --layouts)"
 
 
 def add_parser(commands: Any) -> None:
     parser = commands.add_parser("inspect", help="show a model's Transposes and why they are there")
     parser.add_argument("model", metavar="IN.onnx")
     parser.add_argument("--layouts", action="store_true", help="show the layout of every tensor")
-    looks = ("before", "after", "nearest")
-    parser.add_argument("--look", choices=looks, default="before", help=LOOK_HELP)
+    parser.add_argument("--look", action=NameOption, named=looks, about=LOOK_HELP)
     add_dims(parser)
     add_form(parser)
     parser.set_defaults(command=run)
@@ -40,6 +40,6 @@ def _inspect_layouts(options: argparse.Namespace) -> int:
 
     with progress() as stage:
         stage("reading")
-        record = api.infer_layouts(options.model, look=options.look)
+        record = api.infer_layouts(options.model, **given(options, "look"))
     show(options, record.to_json(), layouts_text(record, every=options.all))
     return DONE

@@ -6,12 +6,14 @@ import argparse
 from typing import Any
 
 from relayout.cli.documents import write_json
+from relayout.cli.names import NameOption, given, strategies
 from relayout.cli.terminal import (
     DONE,
     REFUSED,
     add_choosing,
     add_form,
     add_numbers,
+    choosing,
     count,
     numeric_options,
     progress,
@@ -23,11 +25,8 @@ DESCRIPTION = (
     "Choose the order in which every tensor is stored so that Transposes cost least; "
     "compare the numbers of both models; write the result only if they are equal."
 )
-STRATEGY_HELP = (
-    "how to choose layouts: naive, auto-nhwc, transmit, greedy, preset, preset-plus "
-    "or exact (default)"
-)
-FREE_HELP = "let the order of the model's {} change; it is said how"
+STRATEGY_HELP = "how to choose layouts"
+FREE_HELP = "let the order of the model's {} change; the change is reported"
 OPSET_HELP = "bring the model to this newer opset first; from 23 on Attention is an operator"
 
 
@@ -38,7 +37,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("model", metavar="IN.onnx")
     parser.add_argument("-o", "--output", metavar="OUT.onnx", help="without it nothing is written")
     add_choosing(parser)
-    parser.add_argument("--strategy", default="exact", metavar="NAME", help=STRATEGY_HELP)
+    parser.add_argument("--strategy", action=NameOption, named=strategies, about=STRATEGY_HELP)
     parser.add_argument("--certificate", metavar="C.json", help="write the proof of the choice")
     parser.add_argument("--free-inputs", action="store_true", help=FREE_HELP.format("inputs"))
     parser.add_argument("--free-outputs", action="store_true", help=FREE_HELP.format("outputs"))
@@ -54,19 +53,15 @@ def run(options: argparse.Namespace) -> int:
     from relayout.assign.strategies.registry import strategy_of
     from relayout.report.text import run_text
 
-    if options.certificate and not strategy_of(options.strategy).proves:
+    proves = options.strategy is None or strategy_of(options.strategy).proves
+    if options.certificate and not proves:
         raise RelayoutError("--certificate needs the exact strategy: only that one proves anything")
     with progress() as stage:
         result = api.optimize(
             options.model,
             options.output,
-            target=options.target,
-            keep=options.keep_nchw,
-            einsum=options.einsum,
-            strategy=options.strategy,
-            minimize=options.minimize,
-            budget=options.budget,
-            fix_defaults=options.fix_defaults,
+            **choosing(options),
+            **given(options, "strategy"),
             free_inputs=options.free_inputs,
             free_outputs=options.free_outputs,
             opset=options.opset,

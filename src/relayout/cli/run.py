@@ -33,10 +33,12 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     with progress() as stage:
         stage("compiling")
-        from relayout.backends.torch.compiling import compile as compile_model
+        from relayout.backends.options import CompileOptions
+        from relayout.backends.torch.compiling import compile_model
 
         feeds = _feeds(options)
-        model = compile_model(options.model, device=options.device, dtype=options.dtype, tune=False)
+        settings = CompileOptions(options.device, options.dtype, tune=False)
+        model = compile_model(options.model, settings)
         stage("running")
         try:
             outputs = model(feeds)

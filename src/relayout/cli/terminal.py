@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from relayout.cli.names import NameOption, given, objectives, targets
+
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
@@ -115,12 +117,23 @@ def _note(message: Warning | str, *_origin: object, **_more: object) -> None:
 
 
 def add_choosing(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--target", choices=TARGET_NAMES, default="onnx", help=TARGET_HELP)
+    parser.add_argument("--target", action=NameOption, named=targets, about=TARGET_HELP)
     parser.add_argument("--keep-nchw", nargs="+", default=[], metavar="NAME", help=KEEP_HELP)
-    parser.add_argument("--minimize", choices=("bytes", "count"), default="bytes", help=GOAL_HELP)
+    parser.add_argument("--minimize", action=NameOption, named=objectives, about=GOAL_HELP)
     parser.add_argument("--einsum", action=argparse.BooleanOptionalAction, help=EINSUM_HELP)
     parser.add_argument("--budget", type=float, default=10.0, metavar="SECONDS", help=BUDGET_HELP)
     parser.add_argument("--fix-defaults", action="store_true", help=DEFAULTS_HELP)
+
+
+def choosing(options: argparse.Namespace) -> dict[str, Any]:
+    """What `add_choosing` has read, by the names that the API gives it."""
+    return {
+        **given(options, "target", "minimize"),
+        "keep": options.keep_nchw,
+        "einsum": options.einsum,
+        "budget": options.budget,
+        "fix_defaults": options.fix_defaults,
+    }
 
 
 def add_form(parser: argparse.ArgumentParser) -> None:
@@ -128,22 +141,13 @@ def add_form(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
-DEFAULTS_HELP = "make constants of inputs that have a default; they are inputs no more"
+DEFAULTS_HELP = "make constants of inputs that have a default, which removes them from the inputs"
 EINSUM_HELP = (
     "whether products may be stated as Einsum where that saves Transposes (default: with "
-    "--minimize count for target onnx); what runtimes copy inside of it counts as bytes moved"
+    "--minimize count, for standard operators only); what runtimes copy inside of it counts as "
+    "bytes moved"
 )
-GOAL_HELP = "what to make least: bytes moved by Transposes (default) or their count"
+GOAL_HELP = "what to make least"
 BUDGET_HELP = "how long to look for the best choice of layouts (default 10)"
-TARGET_NAMES = ("onnx", "ort", "nhwc", "nhwc-hwoi", "nhwc-ohwi")
-TARGET_HELP = (
-    "onnx: standard operators only (default); ort: also those of ONNX Runtime; "
-    "nhwc: convolutions, pools and normalisations channels last, as functions of the model, "
-    "with weights as HWIO, HWOI or OHWI"
-)
-TARGET_HELP = (
-    "onnx: standard operators only (default); ort: also those of ONNX Runtime; "
-    "nhwc: convolutions, pools and normalisations channels last, as functions of the model, "
-    "with weights as HWIO, HWOI or OHWI"
-)
+TARGET_HELP = "what the model is to run on"
 KEEP_HELP = "nodes that stay as they are: a name (* and ? match), op:LRN, rank:3 or device:cpu"

@@ -31,7 +31,7 @@ def shape_of(value: ir.Value | None) -> Shape | None:
 
 
 def lengths_of(shape: ir.Shape) -> Shape:
-    return tuple(_dim(dim) for dim in shape)
+    return tuple([_dim(dim) if type(dim) is not int or dim < 0 else dim for dim in shape])
 
 
 NONZERO = "relayout.nonzero lengths"
@@ -53,12 +53,14 @@ def _dim(dim: int | ir.SymbolicDim) -> Dim:
 
 def _may_be_tensor(value: ir.Value) -> bool:
     """Sequences and optionals carry the shape of their elements, which is not theirs."""
-    return value.type is None or isinstance(value.type, ir.TensorType)
+    kind = value.type
+    return kind is None or isinstance(kind, ir.TensorType)
 
 
 def rank_of(value: ir.Value | None) -> int | None:
-    shape = shape_of(value)
-    return None if shape is None else len(shape)
+    if value is None or value.shape is None or not _may_be_tensor(value):
+        return None
+    return len(value.shape)
 
 
 def constant_of(value: ir.Value | None) -> ir.TensorProtocol | None:
@@ -94,7 +96,7 @@ def is_op(node: ir.Node | None, *op_types: str) -> bool:
 def perm_of(node: ir.Node) -> Permutation | None:
     """The order a Transpose writes; None when it is not valid or its rank is unknown."""
     rank = rank_of(node.inputs[0]) if node.inputs else None
-    attribute = node.attributes.get("perm")
+    attribute = node.attributes.data.get("perm")
     if attribute is None:
         return None if rank is None else Permutation.reversal(rank)
     if attribute.is_ref() or attribute.type != ir.AttributeType.INTS:
@@ -179,7 +181,7 @@ class NodeView:
         return None if attribute is None else tuple(attribute.as_floats())
 
     def _attribute(self, name: str, kind: ir.AttributeType) -> ir.Attr | None:
-        attribute = self.node.attributes.get(name)
+        attribute = self.node.attributes.data.get(name)
         if attribute is None or attribute.is_ref() or attribute.type != kind:
             return None
         return attribute
@@ -187,7 +189,7 @@ class NodeView:
     @property
     def unknown_attribute(self) -> str | None:
         """An attribute that is bound by the caller of a function, or that cannot be read."""
-        for name, attribute in self.node.attributes.items():
+        for name, attribute in self.node.attributes.data.items():
             if attribute.is_ref() or attribute.type == ir.AttributeType.UNDEFINED:
                 return name
         return None

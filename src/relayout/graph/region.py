@@ -42,7 +42,7 @@ def regions_of(model: ir.Model) -> Iterator[Region]:
 
 def subgraphs_of(node: ir.Node) -> Iterator[ir.Graph]:
     """The bodies a node carries in its attributes."""
-    for attribute in node.attributes.values():
+    for attribute in node.attributes.data.values():
         if attribute.type not in _BODIES or attribute.is_ref():
             continue
         if attribute.type is ir.AttributeType.GRAPH:

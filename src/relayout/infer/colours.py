@@ -8,6 +8,7 @@ from enum import Enum
 
 import onnx_ir as ir
 
+from relayout.errors import RelayoutError
 from relayout.graph.read import NodeView, constant_of, is_op, perm_of, rank_of, view_of
 from relayout.graph.region import KERNEL_DOMAIN, subgraphs_of
 from relayout.infer.nearest import Found, nearest_known
@@ -36,6 +37,27 @@ class Look(Enum):
     BEFORE = "before"
     AFTER = "after"
     NEAREST = "nearest"
+
+    @property
+    def summary(self) -> str:
+        """What it goes by."""
+        return _SUMMARIES[self]
+
+
+_SUMMARIES = {
+    Look.BEFORE: "what comes before it",
+    Look.AFTER: "the next known operator after it",
+    Look.NEAREST: "the known operator that is nearer",
+}
+
+
+def look_of(name: str) -> Look:
+    """The look of a name."""
+    try:
+        return Look(name)
+    except ValueError:
+        known = ", ".join(look.value for look in Look)
+        raise RelayoutError(f"one can look {known}, not {name!r}") from None
 
 
 @dataclass(frozen=True, slots=True)

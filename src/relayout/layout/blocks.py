@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from operator import mul
@@ -34,16 +33,19 @@ class Size:
     symbols: tuple[Symbol, ...] = ()
 
     def __mul__(self, other: Size) -> Size:
-        symbols = tuple(sorted((*self.symbols, *other.symbols)))
-        return Size(self.number * other.number, symbols)
+        symbols = self.symbols + other.symbols
+        return Size(self.number * other.number, tuple(sorted(symbols)) if symbols else ())
 
     def over(self, other: Size) -> Size | None:
         """The quotient, or None where it is not known."""
-        symbols = Counter(self.symbols)
-        symbols.subtract(other.symbols)
-        if other.number == 0 or self.number % other.number or min(symbols.values(), default=0) < 0:
+        if other.number == 0 or self.number % other.number:
             return None
-        return Size(self.number // other.number, tuple(sorted(symbols.elements())))
+        left = list(self.symbols)
+        for symbol in other.symbols:
+            if symbol not in left:
+                return None
+            left.remove(symbol)
+        return Size(self.number // other.number, tuple(sorted(left)))
 
 
 Sizes: TypeAlias = tuple[Size, ...]

@@ -13,7 +13,7 @@ from relayout.layout.permutation import Permutation
 
 DOTS = "..."
 
-Lengths: TypeAlias = Mapping[str, int]
+LetterLengths: TypeAlias = Mapping[str, int]
 """How long the axis of each letter is."""
 
 
@@ -94,7 +94,7 @@ def _named(term: str, rank: int) -> str | None:
     return head + "".join(chr(ord("0") + place) for place in reversed(range(unnamed))) + tail
 
 
-def copied_elements(terms: Sequence[str], lengths: Sequence[Lengths]) -> int:
+def copied_elements(terms: Sequence[str], lengths: Sequence[LetterLengths]) -> int:
     """What has to be copied by a kernel that multiplies matrices as they lie in memory.
 
     It reads rows after the batch and the summed axes last, columns last and the summed axes
@@ -118,7 +118,7 @@ def copied_elements(terms: Sequence[str], lengths: Sequence[Lengths]) -> int:
 
 
 def _placings(
-    left: str, right: str, result: str | None, kept: set[str], sizes: tuple[Lengths, ...]
+    left: str, right: str, result: str | None, kept: set[str], sizes: tuple[LetterLengths, ...]
 ) -> Iterator[tuple[int, str]]:
     """What is copied, and the order of the product, for every order of the groups of axes."""
     shared = set(left) & set(right)
@@ -153,9 +153,9 @@ def _only(term: str, letters: Iterable[str]) -> str:
     return "".join(letter for letter in term if letter in wanted)
 
 
-def _copy(stored: str, wanted: str, lengths: Lengths) -> int:
+def _copy(stored: str, wanted: str, lengths: LetterLengths) -> int:
     return 0 if stored == wanted else _count(wanted, lengths)
 
 
-def _count(term: str, lengths: Lengths) -> int:
+def _count(term: str, lengths: LetterLengths) -> int:
     return math.prod(lengths[letter] for letter in term)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -66,13 +67,10 @@ class Permutation:
         """Transpose by this one first, by `after` second."""
         if after.rank != self.rank:
             raise ValueError(f"permutations of rank {self.rank} and {after.rank} do not compose")
-        return Permutation(tuple(self.axes[i] for i in after.axes))
+        return _composed(self.axes, after.axes)
 
     def inverse(self) -> Permutation:
-        stored = [0] * self.rank
-        for position, axis in enumerate(self.axes):
-            stored[axis] = position
-        return Permutation(tuple(stored))
+        return _inverse(self.axes)
 
     def position(self, axis: int) -> int:
         """Where a source axis is stored; a negative axis counts from the end."""
@@ -133,9 +131,11 @@ class Permutation:
 
     def settled(self, shape: Sequence[object]) -> Permutation:
         """The order with the same data in memory in which axes of length 1 stay where they were."""
+        if 1 not in shape:
+            return self
         moving = iter([axis for axis in self.axes if shape[axis] != 1])
         return Permutation(
-            tuple(axis if shape[axis] == 1 else next(moving) for axis in range(self.rank))
+            tuple([axis if shape[axis] == 1 else next(moving) for axis in range(self.rank)])
         )
 
     def moves_only_unit_axes(self, shape: Sequence[object]) -> bool:
@@ -145,3 +145,13 @@ class Permutation:
         """
         kept = [axis for axis in self.axes if shape[axis] != 1]
         return kept == sorted(kept)
+
+
+@lru_cache(maxsize=4096)
+def _composed(first: tuple[int, ...], second: tuple[int, ...]) -> Permutation:
+    return Permutation(tuple([first[axis] for axis in second]))
+
+
+@lru_cache(maxsize=4096)
+def _inverse(axes: tuple[int, ...]) -> Permutation:
+    return Permutation(tuple(sorted(range(len(axes)), key=axes.__getitem__)))

@@ -89,6 +89,9 @@ class Changes:
         )
 
 
+_AS_IT_WAS = Changes()
+
+
 @dataclass(frozen=True, slots=True)
 class Transport:
     """The same operator on permuted tensors.
@@ -99,7 +102,7 @@ class Transport:
 
     inputs: tuple[Permutation | None, ...]
     outputs: tuple[Permutation | None, ...]
-    changes: Changes = field(default_factory=Changes)
+    changes: Changes = _AS_IT_WAS
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,10 @@ class Objective(Enum):
         """What is saved."""
         return "bytes" if self is Objective.BYTES else "Transposes"
 
+    @property
+    def summary(self) -> str:
+        return "bytes moved by Transposes" if self is Objective.BYTES else "number of Transposes"
+
 
 def objective_of(name: str | Objective) -> Objective:
     """The objective of a name."""

@@ -18,7 +18,7 @@ from typing import overload
 
 import onnx_ir as ir
 
-from relayout.errors import RelayoutError, quoted
+from relayout.errors import RelayoutError
 from relayout.graph.editing.editor import is_our_own
 from relayout.graph.read import NodeView
 from relayout.graph.region import KERNEL_DOMAIN
@@ -47,7 +47,7 @@ from relayout.ops import (
 from relayout.ops.facts import OpFacts
 from relayout.ops.like import facts_like
 from relayout.ops.rule import OpRule, ask
-from relayout.registry.registry import installed, loaded
+from relayout.registry.registry import installed, loaded, plugin_of
 
 GROUP = "relayout.ops"
 
@@ -179,6 +179,8 @@ def _add(declared: Sequence[OpFacts]) -> None:
     """An operator that is known already is refused, so that no two facts contradict each other."""
     added: dict[tuple[str, str], OpFacts] = {}
     for facts in declared:
+        if isinstance(facts.op_types, str):
+            raise RelayoutError(f"op_types is a tuple of names, not the string {facts.op_types!r}")
         for op_type in facts.op_types:
             key = _unnamed(facts.domain), op_type
             if (added.get(key) or FACTS.get(key) or facts) is not facts:
@@ -209,7 +211,7 @@ _LOADED: set[str] = set()
 
 def _declared(point: EntryPoint) -> list[OpFacts]:
     """The facts that an entry point names, or that the function it names returns."""
-    value, plugin = loaded(point), f"the plugin {point.group} {quoted(point.name)}"
+    value, plugin = loaded(point), plugin_of(point)
     try:
         given = value() if callable(value) else value
     except Exception as error:

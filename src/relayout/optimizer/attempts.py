@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 from relayout.assign.apply import STATE_AS_EINSUM
 from relayout.assign.choose import ChooseLayouts
 from relayout.assign.formulate import Terms
-from relayout.assign.strategies.registry import Budget, Strategy
+from relayout.assign.strategies.registry import DEFAULT_SECONDS, EXACT, Budget, Strategy
 from relayout.graph.io.model import LoadedModel
 from relayout.ops.measure import Measure, measure
 from relayout.optimizer.pipeline import Checking, Outcome, Timing, chosen
-from relayout.optimizer.prepare import Prepared
+from relayout.optimizer.prepare import Prepared, prepare
 
 KEPT = "kept"
 NOTHING_SPLIT = "dropped: no axis can be split into factors"
@@ -188,3 +188,12 @@ def _instead_of(trial: Trial) -> Iterator[Attempt]:
         yield Attempt(products, note=f"{reason}no product was stated as Einsum")
     other = replace(terms, objective=terms.objective.other)
     yield Attempt(other, note=f"{reason}the fewest {other.objective.noun} were chosen")
+
+
+def best_form(
+    given: LoadedModel, terms: Terms, strategy: Strategy = EXACT, seconds: float = DEFAULT_SECONDS
+) -> LoadedModel:
+    """A model as the optimiser would write it for a target, to be worked on further."""
+    prepared = prepare(given, terms.target, terms.dims)
+    trial = Search(prepared, strategy, Budget(seconds)).best(terms)
+    return trial.loaded if trial.improves else prepared.simplified

@@ -29,7 +29,7 @@ from relayout.ops.measure import runs_of
 from relayout.optimizer.delivery import Comparing, Delivery, Stage, check_names, deliver
 from relayout.optimizer.describe import assumed_for
 from relayout.optimizer.pipeline import learn_shapes
-from relayout.optimizer.result import NOT_VERIFIED, SAME_FILE
+from relayout.optimizer.result import at_a_prompt, verdict_text
 from relayout.report.fusion import FusionRecord, Kernels, NodeRecord
 from relayout.report.records import Assumed
 from relayout.verify.isolated import compare_isolated
@@ -37,7 +37,12 @@ from relayout.verify.verdict import NumericOptions, NumericVerdict
 
 FAITHFUL: Mode = "tvm"
 UNFUSED = "unfused"
-MODES: Mapping[str, Mode] = {"relayout": "relayout", "tvm": "tvm"}
+DEFAULT_MODE: Mode = "relayout"
+MODES: Mapping[Mode, str] = {
+    DEFAULT_MODE: "fewest bytes to and from memory",
+    FAITHFUL: "the groups TVM would make",
+}
+"""A line about each mode."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +69,7 @@ class Grouping:
             yield from (value for results in results_of(each) for value in results)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class FuseResult:
     """What was done to the groups of a model, and the model that was made."""
 
@@ -113,17 +118,22 @@ class FuseResult:
             refusals=refusal_records(grouping.partitions),
             assumed=grouping.assumed(),
             notices=tuple(dict.fromkeys((*self.loaded.notices, *self.made.notices))),
-            verdict=_verdict_text(verdict) if self.changed else SAME_FILE,
+            verdict=verdict_text(verdict, changed=self.changed),
             verified=not self.changed or (verdict is not None and verdict.equal),
             seconds=grouping.seconds,
         )
+
+    def __repr__(self) -> str:
+        kernels = ", ".join(f"{way} {each.kernels}" for way, each in self.figures.items())
+        verdict = at_a_prompt(verdict_text(self.verdict, changed=self.changed))
+        return f"<FuseResult kernels: {kernels or 'none chosen'}; {verdict}>"
 
 
 def fuse(
     source: ModelSource,
     output: str | PathLike[str] | None = None,
     *,
-    mode: str = "relayout",
+    mode: str = DEFAULT_MODE,
     level: int = 1,
     max_depth: int = 256,
     max_args: int = 0,
@@ -162,7 +172,7 @@ def fuse(
 
 
 def explain(
-    source: ModelSource, node: str, *, mode: str = "relayout", limits: Limits | None = None
+    source: ModelSource, node: str, *, mode: str = DEFAULT_MODE, limits: Limits | None = None
 ) -> tuple[NodeRecord, ...]:
     """The group of a node, and why its neighbours are not in that group."""
     grouping = _grouping(_open(source), mode_of(mode), limits or Limits())
@@ -184,8 +194,9 @@ def listing(source: ModelSource, *, limits: Limits | None = None) -> str:
 
 
 def mode_of(name: str) -> Mode:
-    if name in MODES:
-        return MODES[name]
+    for mode in MODES:
+        if mode == name:
+            return mode
     raise RelayoutError(f"unknown mode {name!r}; the modes are {', '.join(MODES)}")
 
 
@@ -244,11 +255,3 @@ def _differ(given: onnx.ModelProto, made: onnx.ModelProto) -> bool:
     if made is given or len(made.functions) != len(given.functions):
         return made is not given
     return encoded(given, BINARY) != encoded(made, BINARY)
-
-
-def _verdict_text(verdict: NumericVerdict | None) -> str:
-    if verdict is None:
-        return NOT_VERIFIED
-    if verdict.status == "unknown":
-        return f"cannot be verified, {verdict.reason}; --no-verify writes it anyway"
-    return verdict.summary()

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from relayout.errors import RelayoutError
 from relayout.graph.io.sources import ModelSource
-from relayout.infer.colours import Look
+from relayout.infer.colours import Look, look_of
 from relayout.ops.measure import Measure, measure
 from relayout.optimizer.describe import (
     attention_notes,
@@ -35,17 +34,14 @@ def inspect(source: ModelSource, *, dims: Mapping[str, int] | None = None) -> Mo
     return replace(record, notices=(*record.notices, *attention_notes(watching.reasons)))
 
 
-def infer_layouts(source: ModelSource, *, look: str = "before") -> LayoutsRecord:
+def infer_layouts(source: ModelSource, *, look: str = Look.BEFORE.value) -> LayoutsRecord:
     """The layout of every tensor, inferred from the operators that fix one.
 
     `look` is where the layout of what a Reshape or a similar operator writes is inferred from if no
     consumer fixes it: "before" (the operators before it: it is no longer what came in), "after" or
     "nearest".
     """
-    known = [each.value for each in Look]
-    if look not in known:
-        raise RelayoutError(f"look is one of {', '.join(known)}, not {look!r}")
-    return layouts_record(opened(source), Look(look))
+    return layouts_record(opened(source), look_of(look))
 
 
 def count(source: ModelSource, *, dims: Mapping[str, int] | None = None) -> Measure:

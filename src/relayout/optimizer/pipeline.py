@@ -73,15 +73,15 @@ class Followed:
     """A pass, and what is worth running only if it did something."""
 
     first: Pass
-    then: tuple[Step, ...]
+    then: tuple[PipelineStep, ...]
 
 
-Step: TypeAlias = Pass | Followed
+PipelineStep: TypeAlias = Pass | Followed
 
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    steps: tuple[Step, ...]
+    steps: tuple[PipelineStep, ...]
 
     def run(self, model: ir.Model, observers: Sequence[Observer] = ()) -> list[Outcome]:
         outcomes: list[Outcome] = []
@@ -172,24 +172,24 @@ def _split_axes() -> Pass:
     return Pass("split axes into factors", lambda model: rewrite_model(model, rewrites))
 
 
-def _with_shapes(rules: tuple[Step, ...]) -> Pipeline:
+def _with_shapes(rules: tuple[PipelineStep, ...]) -> Pipeline:
     """Some rules, and again after each time that folding has made more shapes known."""
     learn = Pass("learn shapes", refine_shapes)
     return Pipeline((*rules, Followed(learn, (*rules, Followed(learn, rules)))))
 
 
-def _attentions(target: Target) -> tuple[Step, ...]:
+def _attentions(target: Target) -> tuple[PipelineStep, ...]:
     """Attentions as operators, so that the choice of layouts sees no Transposes around heads."""
     raising = (RaiseAttention(target), JoinHeads())
     step = Pass(RAISE_ATTENTIONS, lambda model: rewrite_model(model, raising))
     return (Followed(step, _rules(simplifying)),)
 
 
-def _local_rules(target: Target) -> tuple[Step, ...]:
+def _local_rules(target: Target) -> tuple[PipelineStep, ...]:
     return _rules(lambda: (*simplifying(), FoldIntoGemm(), FoldIntoMatMul(target)))
 
 
-def _rules(rewrites: Callable[[], Sequence[Rewrite]]) -> tuple[Step, ...]:
+def _rules(rewrites: Callable[[], Sequence[Rewrite]]) -> tuple[PipelineStep, ...]:
     """Chains are shortened apart from the rest, which counts on visiting Transposes in order."""
     chains = (CanonicalChain(), TakeInBlockMove())
     simplify = _simplify(rewrites)
@@ -201,7 +201,7 @@ def _simplify(rewrites: Callable[[], Sequence[Rewrite]]) -> Pass:
     return Pass("simplify Transposes", lambda model: rewrite_model(model, rewrites()))
 
 
-def _last_rules(target: Target) -> tuple[Step, ...]:
+def _last_rules(target: Target) -> tuple[PipelineStep, ...]:
     """What would get in the way of other rewrites.
 
     A block move that is found reads channels first, which not every target has a kernel for.

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 import onnx
@@ -29,6 +30,22 @@ from relayout.verify.verdict import NumericVerdict
 
 NOT_VERIFIED = "not verified, as asked"
 SAME_FILE = "the same model"
+SHOWN_AT_A_PROMPT = 100
+
+
+def verdict_text(verdict: NumericVerdict | None, *, changed: bool) -> str:
+    """What is known of the numbers of a model that was made."""
+    if not changed:
+        return SAME_FILE
+    if verdict is None:
+        return NOT_VERIFIED
+    if verdict.status == "unknown":
+        return f"cannot be verified, {verdict.reason}; --no-verify writes it anyway"
+    return verdict.summary()
+
+
+def at_a_prompt(text: str) -> str:
+    return shorten(text, SHOWN_AT_A_PROMPT, placeholder=" ...")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -96,15 +113,6 @@ class Result:
         }
         return claim(self.choose.decisions, settings)
 
-    def _verdict_text(self) -> str:
-        if not self.changed:
-            return SAME_FILE
-        if self.verdict is None:
-            return NOT_VERIFIED
-        if self.verdict.status == "unknown":
-            return f"cannot be verified, {self.verdict.reason}; --no-verify writes it anyway"
-        return self.verdict.summary()
-
     def record(self) -> RunRecord:
         """What is reported."""
         target, dims = self.choose.terms.target, self.choose.terms.dims
@@ -128,7 +136,7 @@ class Result:
             left=left,
             assumed=assumed(shown, dims),
             notices=(*self.loaded.notices, *self.choose.notes, *notes),
-            verdict=self._verdict_text(),
+            verdict=verdict_text(self.verdict, changed=self.changed),
             verified=not self.changed or (self.verdict is not None and self.verdict.equal),
             optimal=self.choose.optimal,
             seconds=dict(self.seconds),
@@ -138,4 +146,5 @@ class Result:
 
     def __repr__(self) -> str:
         before, after = self.before.transposes, self.after.transposes
-        return f"<Result {before} -> {after} Transposes; {self._verdict_text()}>"
+        verdict = at_a_prompt(verdict_text(self.verdict, changed=self.changed))
+        return f"<Result {before} -> {after} Transposes; {verdict}>"

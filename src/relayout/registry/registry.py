@@ -25,6 +25,7 @@ class Registry(Generic[Entry]):
         self.noun, self.group = noun, group
         self.plural = plural or f"{noun}s"
         self._values: dict[str, Entry] = dict(own)
+        self._kind = type(next(iter(own.values())))
 
     def __iter__(self) -> Iterator[str]:
         """The names, our own first."""
@@ -39,11 +40,20 @@ class Registry(Generic[Entry]):
 
     def __getitem__(self, name: str) -> Entry:
         if name not in self._values and name in self._installed:
-            self._values[name] = loaded(self._installed[name])
+            self._values[name] = self._loaded(self._installed[name])
         if name not in self._values:
             known = ", ".join(self)
             raise RelayoutError(f"unknown {self.noun} {name!r}; the {self.plural} are {known}")
         return self._values[name]
+
+    def of(self, given: str | Entry) -> Entry:
+        """The value of a name; one that is given itself is taken as it is."""
+        if isinstance(given, str):
+            return self[given]
+        if not isinstance(given, self._kind):
+            kind, other = self._kind.__name__, type(given).__name__
+            raise RelayoutError(f"a {self.noun} is given by name or as {kind}, not as {other}")
+        return given
 
     def register(self, name: str, value: Entry) -> None:
         """Add a value; a name that is taken is refused, so that no two mean different things."""
@@ -55,10 +65,21 @@ class Registry(Generic[Entry]):
     def _installed(self) -> dict[str, EntryPoint]:
         return {point.name: point for point in installed(self.group)}
 
+    def _loaded(self, point: EntryPoint) -> Entry:
+        value = loaded(point)
+        if not isinstance(value, self._kind):
+            raise RelayoutError(f"{plugin_of(point)} gives no {self._kind.__name__}")
+        return value
+
 
 def installed(group: str) -> list[EntryPoint]:
     """The entry points of a group, in an order that does not depend on the file system."""
     return sorted(entry_points(group=group), key=lambda point: (point.name, point.value))
+
+
+def plugin_of(point: EntryPoint) -> str:
+    """An entry point in words."""
+    return f"the plugin {point.group} {quoted(point.name)}"
 
 
 def loaded(point: EntryPoint) -> Any:
@@ -67,5 +88,4 @@ def loaded(point: EntryPoint) -> Any:
         return point.load()
     except Exception as error:
         reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        where = f"{point.group} {quoted(point.name)}"
-        raise RelayoutError(f"the plugin {where} cannot be loaded: {reason}") from error
+        raise RelayoutError(f"{plugin_of(point)} cannot be loaded: {reason}") from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 
 import numpy as np
@@ -156,18 +157,28 @@ class ViewStep:
         return isinstance(self.link, Permutation)
 
 
-def written(chain: Chain, editor: Editor) -> list[ViewStep] | None:
+def written(chain: Chain, editor: Editor) -> Sequence[ViewStep] | None:
     """The shortest steps that do what a chain does; None where no constants can state them."""
-    steps: list[ViewStep] = []
-    for view in composed(chain.sizes, chain.links):
-        ways = (_steps(view.source, links, chain.nonzero) for links in view.emissions)
-        way = next((way for way in ways if way is not None), None)
-        if way is None:
-            return None
-        steps += way
-    if editor.region.version < TARGET_IS_OPERAND and not all(step.moves for step in steps):
+    steps = _shortest(chain.sizes, tuple(chain.links), chain.nonzero)
+    is_old = editor.region.version < TARGET_IS_OPERAND
+    if steps is None or (is_old and not all(step.moves for step in steps)):
         return None
     return steps
+
+
+@lru_cache(maxsize=4096)
+def _shortest(
+    given: Sizes, links: tuple[Link, ...], nonzero: frozenset[Symbol]
+) -> tuple[ViewStep, ...] | None:
+    """The steps of a chain; repeated blocks have the same ones, and every pass looks again."""
+    steps: list[ViewStep] = []
+    for view in composed(given, links):
+        ways = (_steps(view.source, way, nonzero) for way in view.emissions)
+        shortest = next((way for way in ways if way is not None), None)
+        if shortest is None:
+            return None
+        steps += shortest
+    return tuple(steps)
 
 
 def _steps(

@@ -54,7 +54,7 @@ class _Leg:
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
+class _LegRun:
     """Neighbouring legs that are transposed as one, or a single leg that stays as it is."""
 
     legs: tuple[_Leg, ...]
@@ -65,20 +65,20 @@ class _Run:
         return sum(leg.length for leg in self.legs)
 
 
-def _runs(legs: Sequence[_Leg]) -> list[_Run]:
+def _runs(legs: Sequence[_Leg]) -> list[_LegRun]:
     """The legs in their order, those that gain by it taken together."""
     runs = []
     for order, members in groupby(legs, lambda leg: _order(leg.value)):
         run = tuple(members)
         if order is None or len(run) == 1:
-            runs += [_Run((leg,)) for leg in run]
+            runs += [_LegRun((leg,)) for leg in run]
         else:
-            runs.append(_Run(run, order))
+            runs.append(_LegRun(run, order))
     return runs
 
 
 def _read_past_transposes(
-    run: _Run, transposed: ir.Value, axis: int, node: ir.Node, editor: Editor
+    run: _LegRun, transposed: ir.Value, axis: int, node: ir.Node, editor: Editor
 ) -> None:
     """Let the consumers of the Transposes read the legs of what is transposed."""
     legs = _split(transposed, axis, [leg.length for leg in run.legs], node, editor)

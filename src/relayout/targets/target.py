@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import onnx_ir as ir
 
+from relayout.errors import RelayoutError
 from relayout.graph.read import NodeView
 from relayout.graph.region import KERNEL_DOMAIN, regions_of
 from relayout.ops.einsum import product_as_einsum
@@ -34,12 +35,14 @@ class Target:
     """Whether a product may be stated as Einsum where it is not a product of matrices."""
     count_above_speed: bool = False
     """Whether, where Transposes are counted, products may become Einsums and bytes floats."""
-    rules: Mapping[tuple[str, str], OpRule] = field(default_factory=dict)
+    rules: Mapping[tuple[str, str], OpRule] = field(default_factory=dict, repr=False)
     """By domain and operator, the rules that differ from those of standard ONNX."""
     weights: str | None = None
     """The order in which its channels-last kernels have their weights, if it has such kernels."""
     gate: Gate = field(default_factory=Gate)
     """The nodes that stay as they are given."""
+    summary: str = ""
+    """It in one line."""
 
     def rule_of(self, view: NodeView) -> OpRule:
         """What is known of a node on this target."""
@@ -86,28 +89,53 @@ def _views(model: ir.Model) -> Iterator[NodeView]:
     return (region.view(node) for region in regions_of(model) for node in region.graph)
 
 
-ONNX = Target("onnx", count_above_speed=True, rules=nhwc.WAY_BACK)
-"""Standard operators only."""
+ONNX = Target(
+    "onnx",
+    count_above_speed=True,
+    rules=nhwc.WAY_BACK,
+    summary="standard operators only",
+)
 
 ORT = Target(
     "ort",
     fused_matmul=True,
     fused_attention=True,
     rules=ort.RULES | ort_quantised.RULES | nhwc.WAY_BACK,
+    summary="ONNX Runtime on a CPU, with operators of its own",
 )
-"""ONNX Runtime on a CPU."""
 
-NHWC = Target("nhwc", rules=nhwc.rules(), weights=HWIO)
-"""A runtime or compiler whose kernels read channels last, and their weights as HWIO."""
 
-NHWC_HWOI = Target("nhwc-hwoi", rules=nhwc.rules(HWOI), weights=HWOI)
-NHWC_OHWI = Target("nhwc-ohwi", rules=nhwc.rules(OHWI), weights=OHWI)
+def _channels_last(name: str, weights: str, summary: str) -> Target:
+    """A runtime or compiler whose kernels read channels last."""
+    return Target(name, rules=nhwc.rules(weights), weights=weights, summary=summary)
+
+
+NHWC = _channels_last(
+    "nhwc",
+    HWIO,
+    "convolutions, pools and normalisations channels last, as functions of the model, with "
+    f"weights as {HWIO}",
+)
+NHWC_HWOI = _channels_last("nhwc-hwoi", HWOI, f"like nhwc, with weights as {HWOI}")
+NHWC_OHWI = _channels_last("nhwc-ohwi", OHWI, f"like nhwc, with weights as {OHWI}")
+
+TORCH = Target(
+    "torch",
+    fused_attention=True,
+    rules=nhwc.WAY_BACK,
+    summary="PyTorch, which `relayout compile` writes modules for",
+)
 
 TARGETS: Registry[Target] = Registry(
     "target",
     "relayout.targets",
-    {target.name: target for target in (ONNX, ORT, NHWC, NHWC_HWOI, NHWC_OHWI)},
+    {target.name: target for target in (ONNX, ORT, NHWC, NHWC_HWOI, NHWC_OHWI, TORCH)},
 )
+
+
+def register_target(target: Target) -> None:
+    """Let a target be asked for by its name; a name that is taken is refused."""
+    TARGETS.register(target.name, target)
 
 
 def target_of(
@@ -122,7 +150,9 @@ def target_of(
     Where `einsum` is left open, products may become Einsums if the target has it so for the
     objective.
     """
-    found = TARGETS[target] if isinstance(target, str) else target
+    if isinstance(keep, str):
+        raise RelayoutError(f"keep is a list of selectors, not the string {keep!r}")
+    found = TARGETS.of(target)
     if einsum is None:
         einsum = found.count_above_speed and objective is Objective.COUNT
     if not keep and einsum == found.einsum:

@@ -8,12 +8,15 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from relayout.verify.verdict import NumericOptions, NumericVerdict, unknown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+LONGEST = 600.0
+"""Seconds that a comparison may take."""
 
 SHARE_OF_MEMORY = 0.9
 GIGABYTE = 1e9
@@ -26,22 +29,26 @@ def compare_isolated(
     before: Path,
     after: Path,
     options: NumericOptions | None = None,
-    seconds: float = 600.0,
+    seconds: float = LONGEST,
     memory: int | None = None,
 ) -> NumericVerdict:
     """As `compare`; beyond a limit, or where the comparison crashes, the verdict is unknown."""
-    memory = memory or _default_memory()
-    request = {
-        "before": str(before),
-        "after": str(after),
-        "options": (options or NumericOptions()).to_json(),
-        "memory": memory,
-    }
-    command = [sys.executable, "-m", "relayout.verify.worker"]
+    files = {"before": str(before), "after": str(after)}
+    request = {**files, "options": (options or NumericOptions()).to_json()}
+    return verdict_of("relayout.verify.worker", request, seconds, memory or default_memory())
+
+
+def verdict_of(
+    worker: str, request: Mapping[str, Any], seconds: float = LONGEST, memory: int | None = None
+) -> NumericVerdict:
+    """What a module that reads a request and writes a verdict says, run in a process of its own.
+
+    It must not take more than some seconds and bytes of memory.
+    """
     try:
         done = subprocess.run(
-            command,
-            input=json.dumps(request),
+            [sys.executable, "-m", worker],
+            input=json.dumps({**request, "memory": memory}),
             capture_output=True,
             encoding="utf-8",
             errors="replace",
@@ -67,7 +74,7 @@ def _environment() -> Mapping[str, str]:
     return {**os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"}
 
 
-def _default_memory() -> int | None:
+def default_memory() -> int | None:
     if not hasattr(os, "sysconf") or "SC_PHYS_PAGES" not in os.sysconf_names:
         return None
     pages, size = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")

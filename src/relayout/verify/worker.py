@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, TypeAlias
 
 from relayout.verify.numeric import examine
-from relayout.verify.verdict import NumericOptions
+from relayout.verify.verdict import NumericOptions, NumericVerdict
+
+Examine: TypeAlias = Callable[[Mapping[str, Any], NumericOptions], NumericVerdict]
+"""From a request to a verdict."""
 
 
 def limit_memory(limit: int | None) -> None:
@@ -23,22 +27,26 @@ def limit_memory(limit: int | None) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (ceiling, hardest))
 
 
-def main() -> None:
+def answer(examine: Examine) -> None:
+    """Read a request, examine what it names, write the verdict."""
     request = json.load(sys.stdin)
     limit_memory(request["memory"])
-    options = NumericOptions.from_json(request["options"])
-    answer = _claim_output()
-    verdict = examine(Path(request["before"]), Path(request["after"]), options)
-    answer.write(json.dumps(verdict.to_json()))
-    answer.close()
+    output = _claim_output()
+    verdict = examine(request, NumericOptions.from_json(request["options"]))
+    output.write(json.dumps(verdict.to_json()))
+    output.close()
 
 
 def _claim_output() -> IO[str]:
     """Standard output for the verdict alone: whatever the runtimes print goes to the errors."""
-    answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    output = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    return answer
+    return output
+
+
+def _two_files(request: Mapping[str, Any], options: NumericOptions) -> NumericVerdict:
+    return examine(Path(request["before"]), Path(request["after"]), options)
 
 
 if __name__ == "__main__":
-    main()
+    answer(_two_files)

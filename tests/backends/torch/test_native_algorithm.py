@@ -10,7 +10,7 @@ pytest.importorskip("torch")
 
 from relayout.backends.torch.providers.library_group import Activation
 from relayout.backends.torch.providers.native_algorithm import (
-    Timer,
+    KindTimer,
     build_mark,
     fastest_kind,
     price_key,
@@ -42,7 +42,7 @@ def test_all_ways_are_timed_once(window: Sliding, others: set[str]) -> None:
     assert known == before
 
 
-def fastest(window: Sliding, prices: Prices, timer: Timer | None = None) -> KernelKind:
+def fastest(window: Sliding, prices: Prices, timer: KindTimer | None = None) -> KernelKind:
     return fastest_kind(prices, window, kinds_of(window, Activation()), timer)
 
 
@@ -94,7 +94,7 @@ def test_a_way_that_was_never_timed_has_all_timed_again() -> None:
 def test_times_of_other_versions_of_the_kernels_count_for_nothing() -> None:
     before = price_key(LARGE).replace(build_mark(), "another")
     prices = known_prices(before, convolution=0.5, strassen=1.0)
-    timer: Timer = lambda _window, _kinds: [Price(1.0), Price(0.5)]  # noqa: E731
+    timer: KindTimer = lambda _window, _kinds: [Price(1.0), Price(0.5)]  # noqa: E731
     assert fastest(LARGE, prices, timer) == KernelKind.STRASSEN
     assert set(prices.known) == {before, price_key(LARGE)}
 

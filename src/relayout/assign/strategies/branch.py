@@ -43,7 +43,7 @@ class _Node:
         return max(self.bound, min(case.lowest() for _, case in self.cases))
 
 
-class _Search:
+class _BranchAndBound:
     def __init__(self, component: Component, deadline: float) -> None:
         self.component = component
         self.deadline = deadline
@@ -121,4 +121,4 @@ class _Search:
 
 def solve_by_branching(component: Component, deadline: float) -> Decided:
     """The best choice found until the deadline, with the bound proved until then."""
-    return _Search(component, deadline).run()
+    return _BranchAndBound(component, deadline).run()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from time import monotonic
 
 from relayout.assign.assignment import Assignment
 from relayout.assign.component import Component, Decided, Persistent
 from relayout.assign.problem import LayoutProblem, evaluate
 from relayout.assign.questions import as_problem
-from relayout.assign.strategies.branch import solve_by_branching
+from relayout.assign.strategies.alike import SearchOnce
 from relayout.assign.strategies.components import split
 from relayout.assign.strategies.fixed import solve_fixed
 from relayout.assign.strategies.gauge import Gauge, gauge
@@ -22,7 +23,7 @@ def solve(problem: LayoutProblem, budget_seconds: float = 10.0) -> Assignment:
     """A choice of least cost with its proof; after the budget the best found, with its gap."""
     deadline = monotonic() + budget_seconds
     with paused_collector():
-        parts = _decide(split(problem), deadline, _fix_and_search)
+        parts = _decide(split(problem), deadline, partial(_fix_and_search, SearchOnce()))
     choice = _choice(problem, parts)
     cost, bound = sum(part.cost for part in parts), sum(part.bound for part in parts)
     if evaluate(problem, choice) != cost:
@@ -54,13 +55,13 @@ def _decide(
     return [decided[index] for index in range(len(components))]
 
 
-def _fix_and_search(component: Component, deadline: float) -> Decided:
+def _fix_and_search(search: SearchOnce, component: Component, deadline: float) -> Decided:
     """A component of more than two labels: fix what can be fixed, then search what is left."""
     steps, allowed = persistent(component, deadline)
     if not steps:
-        return solve_by_branching(component, deadline)
+        return search(component, deadline)
     rest = as_problem(component, allowed)
-    parts = _decide(split(rest), deadline, solve_by_branching)
+    parts = _decide(split(rest), deadline, search)
     variants = _choice(rest, parts)
     chosen = tuple(options[v] for options, v in zip(allowed, variants, strict=True))
     cost, bound = sum(part.cost for part in parts), sum(part.bound for part in parts)

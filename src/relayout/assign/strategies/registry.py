@@ -36,6 +36,8 @@ class Strategy:
     """Whether its assignments prove how good they are."""
     isolates: bool = False
     """Whether it puts Transposes around each operator and leaves it to others to cancel them."""
+    summary: str = ""
+    """It in one line."""
 
     def __call__(self, problem: LayoutProblem, seconds: float = DEFAULT_SECONDS) -> Assignment:
         return self.search(problem, seconds)
@@ -66,27 +68,58 @@ def _quick(solver: Solver) -> TimedSolver:
     return lambda problem, _seconds: solver(problem)
 
 
-EXACT = Strategy("exact", solve, proves=True)
+NAIVE = Strategy(
+    "naive",
+    _quick(solve_naive),
+    isolates=True,
+    summary="Transposes around each operator that demands an order",
+)
+AUTO_NHWC = Strategy(
+    "auto-nhwc",
+    _quick(solve_auto_nhwc),
+    isolates=True,
+    summary="forwards, each operator in the order that most of its operands are in",
+)
+TRANSMIT = Strategy(
+    "transmit",
+    _quick(solve_transmit),
+    summary="demanded orders spread backwards, then forwards",
+)
+GREEDY = Strategy(
+    "greedy",
+    _quick(solve_greedy),
+    summary="forwards, each operator with the copies that are cheapest for it",
+)
+PRESET = Strategy(
+    "preset",
+    _quick(solve_preset),
+    summary="whole regions as most demands at their borders require",
+)
+PRESET_PLUS = Strategy(
+    "preset-plus",
+    _quick(solve_preset_plus),
+    summary="like preset, and regions join where that costs less",
+)
+EXACT = Strategy(
+    "exact",
+    solve,
+    proves=True,
+    summary="the least cost, with a proof",
+)
 STRATEGIES: Registry[Strategy] = Registry(
     "strategy",
     "relayout.strategies",
-    {
-        each.name: each
-        for each in (
-            Strategy("naive", _quick(solve_naive), isolates=True),
-            Strategy("auto-nhwc", _quick(solve_auto_nhwc), isolates=True),
-            Strategy("transmit", _quick(solve_transmit)),
-            Strategy("greedy", _quick(solve_greedy)),
-            Strategy("preset", _quick(solve_preset)),
-            Strategy("preset-plus", _quick(solve_preset_plus)),
-            EXACT,
-        )
-    },
+    {each.name: each for each in (NAIVE, AUTO_NHWC, TRANSMIT, GREEDY, PRESET, PRESET_PLUS, EXACT)},
     plural="strategies",
 )
 """From the simplest to the one that proves its answer."""
 
 
+def register_strategy(strategy: Strategy) -> None:
+    """Let a strategy be asked for by its name; a name that is taken is refused."""
+    STRATEGIES.register(strategy.name, strategy)
+
+
 def strategy_of(strategy: str | Strategy) -> Strategy:
     """The strategy of a name; one that is given as a value is taken as it is."""
-    return STRATEGIES[strategy] if isinstance(strategy, str) else strategy
+    return STRATEGIES.of(strategy)

@@ -1,135 +1,147 @@
-"""Models as programs that torch runs, and as modules that need nothing else."""
+"""The road of a model to torch: optimised, cut into kernels, verified, written or loaded."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from os import PathLike
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-import onnx
-from onnx.external_data_helper import load_external_data_for_model
-from onnx.inliner import inline_local_functions, inline_selected_functions
-
+from relayout.assign.formulate import Terms
+from relayout.backends.options import Compilation, CompileOptions
 from relayout.backends.torch.choose.tuning import tuned
-from relayout.backends.torch.lower.registry import missing
+from relayout.backends.torch.expanding import editable, expanded
 from relayout.backends.torch.modules.loading import compile_program
 from relayout.backends.torch.modules.source import write_source
 from relayout.backends.torch.modules.weights import write_weights
 from relayout.backends.torch.program.dtypes import precision_of
 from relayout.backends.torch.program.program import Program, eager_steps
 from relayout.backends.torch.runtime.model import Model
-from relayout.errors import RelayoutError, quoted
+from relayout.backends.torch.verification import compare_written
+from relayout.errors import RelayoutError, VerificationError, quoted
 from relayout.graph.collector import paused_collector
 from relayout.graph.io.defaults import without_defaults
-from relayout.graph.io.limits import OLDEST_OPSET
 from relayout.graph.io.load import load
 from relayout.graph.io.model import LoadedModel
-from relayout.graph.io.opset import raise_opset
+from relayout.graph.io.save import staged
 from relayout.graph.io.sources import ModelSource
-from relayout.graph.read import version_of
-from relayout.optimizer.pipeline import learn_shapes, local_rules
-from relayout.targets.target import ONNX
+from relayout.optimizer.attempts import best_form
+from relayout.optimizer.delivery import Stage
+from relayout.targets.target import TORCH
+from relayout.verify.verdict import NumericOptions, NumericVerdict
 
 DEVICES = ("cpu", "cuda")
-TORCH = "torch"
+MODULE = "model.py"
+"""The name of a module that is written only to be verified."""
 
 
-def compile(  # noqa: A001 - the word for it
-    source: ModelSource,
-    *,
-    target: str = TORCH,
-    device: str = "cpu",
-    dtype: str | None = None,
-    fix_defaults: bool = True,
-    tune: bool = True,
-    dims: Mapping[str, int] | None = None,
+def compile_model(
+    source: ModelSource, options: CompileOptions, stage: Stage = lambda _: None
 ) -> Model:
-    """A callable that does what a model does, in torch.
-
-    It takes numpy arrays or tensors, by the names of the model's inputs or in their order, and
-    gives a dict of its outputs in kind. `dtype` ("float16" or "bfloat16") is what float32 is
-    computed in instead; inputs and outputs keep their types. Weights that the model lists among
-    its inputs are constants, unless `fix_defaults` is false, which lets them be given at each call.
-    Unless `tune` is false, groups of operators run as the fastest kernels that were found on the
-    device, once timed and then known. They are timed with `dims` as the lengths of symbols, or else
-    with a batch of 1.
-    """
-    program = program_of(
-        source, target=target, device=device, dtype=dtype, fix_defaults=fix_defaults, dims=dims
-    )
-    return compile_program(tuned(program)[0] if tune else program)
+    """A callable that does what a model does, verified unless that was not asked for."""
+    given, program = _chosen(source, options, stage)
+    if options.inputs is not None:
+        with _written(program, None) as files:
+            verdict = _verdict(given, files[0], options, options.inputs, stage)
+        if not verdict.equal:
+            raise VerificationError(f"{verdict.summary()}; verify=False compiles it all the same")
+    return compile_program(program)
 
 
-def write_module(program: Program, output: str | PathLike[str]) -> tuple[Path, Path]:
-    """Write what `compile` would run as a module, with its weights beside it."""
-    module = Path(output)
-    weights = module.with_suffix(".safetensors")
-    written = write_source(program, weights.name)
-    try:
-        write_weights(weights, written.arrays())
-        module.write_text(written.text, encoding="utf-8")
-    except OSError as error:
-        raise RelayoutError(f"cannot write {quoted(str(module))}: {error.strerror}") from None
-    return module, weights
+def write_module(
+    source: ModelSource,
+    output: str | PathLike[str],
+    options: CompileOptions,
+    stage: Stage = lambda _: None,
+) -> Compilation:
+    """A module with its weights beside it, written only if it is verified or nobody asked."""
+    place, verdict = Path(output), None
+    given, program = _chosen(source, options, stage)
+    stage("writing")
+    with _written(program, place) as files:
+        if options.inputs is not None:
+            verdict = _verdict(given, files[0], options, options.inputs, stage)
+        if verdict is not None and not verdict.equal:
+            return Compilation(verdict)
+        return Compilation(verdict, _put(files, place))
 
 
 def program_of(
     source: ModelSource,
     *,
-    target: str = TORCH,
     device: str = "cpu",
     dtype: str | None = None,
     fix_defaults: bool = True,
     dims: Mapping[str, int] | None = None,
 ) -> Program:
-    """A model in the steps in which torch is to run it."""
-    if target != TORCH:
-        raise RelayoutError(f"cannot compile for {target!r}; the only target is {TORCH!r}")
+    """A model, optimised for torch, a step a node."""
+    options = CompileOptions(device, dtype, fix_defaults, dims=dims)
+    return _program(load(source), options)
+
+
+def _chosen(
+    source: ModelSource, options: CompileOptions, stage: Stage
+) -> tuple[LoadedModel, Program]:
+    """The model as given, and the program with the kernels it is to run."""
+    stage("reading")
+    given = load(source)
+    stage("optimising")
+    program = _program(given, options)
+    if options.tune:
+        stage("choosing kernels")
+        program, _ = tuned(program)
+    return given, program
+
+
+def _program(given: LoadedModel, options: CompileOptions) -> Program:
+    device, dims = options.device, options.dims or {}
     if device not in DEVICES:
         raise RelayoutError(f"unknown device {device!r}; it may be {' or '.join(DEVICES)}")
-    precision = precision_of(dtype)
-    loaded = load(source)
-    loaded = expanded(_editable(without_defaults(loaded) if fix_defaults else loaded))
+    precision = precision_of(options.dtype)
+    loaded = without_defaults(given) if options.fix_defaults else given
+    # What rounds differently at a quantiser would be a step, so quantised parts stay as they are.
+    terms = Terms(target=TORCH, dims=dims, keeps_sums=True, recomputes=False)
     with paused_collector():
-        learn_shapes(loaded.ir)
-        local_rules(ONNX).run(loaded.ir)
-    name = "model" if loaded.path is None else loaded.path.name
-    return Program(loaded.ir, eager_steps(loaded.ir), name, device, precision, dims or {})
+        model = best_form(expanded(editable(loaded)), terms).ir
+    name = "model" if given.path is None else given.path.name
+    return Program(model, eager_steps(model), name, device, precision, dims)
 
 
-def _editable(loaded: LoadedModel) -> LoadedModel:
-    """The model in an opset that can be worked on: onnx converts what is older."""
-    version = version_of({entry.domain: entry.version for entry in loaded.source.opset_import}, "")
-    if loaded.frozen is None:
-        return loaded
-    if not 0 < version < OLDEST_OPSET:
-        raise RelayoutError(f"the model cannot be compiled: {loaded.frozen}")
-    raised = load(raise_opset(loaded.source, OLDEST_OPSET))
-    raised.path = loaded.path
-    return raised
+@contextmanager
+def _written(program: Program, place: Path | None) -> Iterator[tuple[Path, Path]]:
+    """The module of a program and its weights, in a folder that goes away again."""
+    folder = None if place is None else place.parent
+    with ExitStack() as stack:
+        try:
+            scratch = stack.enter_context(TemporaryDirectory(prefix=".relayout-", dir=folder))
+            module = Path(scratch) / (MODULE if place is None else place.name)
+            weights = module.with_suffix(".safetensors")
+            source = write_source(program, weights.name)
+            write_weights(weights, source.arrays())
+            module.write_text(source.text, encoding="utf-8")
+        except OSError as error:
+            raise _cannot_write(place or module, error) from None
+        yield module, weights
 
 
-def expanded(loaded: LoadedModel) -> LoadedModel:
-    """The model with functions in the place of their calls.
-
-    Those are the functions of the model, and operators without a lowering that onnx defines as
-    functions of others.
-    """
-    lacking = [] if loaded.source.functions else missing(loaded.ir)
-    if not loaded.source.functions and not lacking:
-        return loaded
-    message = onnx.ModelProto()
-    message.CopyFrom(loaded.source)
-    if loaded.path is not None:
-        load_external_data_for_model(message, str(loaded.path.parent))
+def _put(files: Iterable[Path], place: Path) -> tuple[Path, ...]:
+    """Let files that lie in a folder beside their place have it."""
     try:
-        message = (
-            inline_local_functions(message)
-            if loaded.source.functions
-            else inline_selected_functions(message, lacking, inline_schema_functions=True)
-        )
-    except RuntimeError:  # onnx cannot state every operator that it defines as a function
-        return loaded
-    inlined = load(message)
-    inlined.path = loaded.path
-    return expanded(inlined) if missing(inlined.ir) != lacking else inlined
+        return tuple(file.replace(place.with_name(file.name)) for file in files)
+    except OSError as error:
+        raise _cannot_write(place, error) from None
+
+
+def _cannot_write(place: Path, error: OSError) -> RelayoutError:
+    return RelayoutError(f"cannot write {quoted(str(place))}: {error.strerror}")
+
+
+def _verdict(
+    given: LoadedModel, module: Path, options: CompileOptions, inputs: NumericOptions, stage: Stage
+) -> NumericVerdict:
+    stage("comparing numbers")
+    if given.path is not None:
+        return compare_written(given.path, module, inputs, options)
+    with staged(given, module.with_name("given.onnx"), changed=False) as file:
+        return compare_written(file.path, module, inputs, options)

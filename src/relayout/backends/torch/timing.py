@@ -12,7 +12,8 @@ from typing import Any
 import onnxruntime
 import torch
 
-from relayout.backends.torch.compiling import compile as compile_model
+from relayout.backends.options import CompileOptions
+from relayout.backends.torch.compiling import compile_model
 
 RELAYOUT = "relayout"
 
@@ -42,8 +43,8 @@ def time_model(
 ) -> list[Timed]:
     """A model compiled with fused kernels and without, and on ONNX Runtime as it is."""
     stage("compiling")
-    fused = compile_model(path, device=device, dtype=dtype, dims=dims)
-    plain = compile_model(path, device=device, dtype=dtype, tune=False)
+    fused = compile_model(path, CompileOptions(device, dtype, dims=dims))
+    plain = compile_model(path, CompileOptions(device, dtype, tune=False))
     tensors = {name: torch.as_tensor(array).to(device) for name, array in feeds.items()}
     runs: dict[str, Callable[[], Any]] = {
         RELAYOUT: lambda: fused(tensors),

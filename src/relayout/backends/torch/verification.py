@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from relayout.backends.options import CompileOptions
 from relayout.backends.torch.runtime.model import Model
 from relayout.errors import RelayoutError, quoted
 from relayout.verify.bindings import open_dims, ports_to_try
@@ -13,22 +14,50 @@ from relayout.verify.cases import CaseFinder
 from relayout.verify.difference import TOLERANCES
 from relayout.verify.inputs import Draw, draw_feeds, undrawable
 from relayout.verify.interface import Interface, Port, interface_of
+from relayout.verify.isolated import default_memory, verdict_of
 from relayout.verify.judge import Judge
 from relayout.verify.runtimes import RUNTIMES, RefusedError, Run, Runtime
 from relayout.verify.verdict import NumericOptions, NumericVerdict, unknown
 
+TF32_TOLERANCE = 1e-3
+"""On CUDA torch lets convolutions multiply in TF32, with 10 bits of mantissa."""
+
+
+def compare_written(
+    given: Path,
+    module: Path,
+    inputs: NumericOptions,
+    options: CompileOptions,
+) -> NumericVerdict:
+    """As `compare_compiled` for a written module, in a process of its own."""
+    device = options.device
+    if inputs.tolerance is None:
+        inputs = replace(inputs, tolerance=_tolerance(options))
+    files = {"given": str(given.resolve()), "module": str(module.resolve())}
+    settings = {"device": device, "fixed": options.fix_defaults, "options": inputs.to_json()}
+    # CUDA maps far more addresses than it uses, so there they cannot be limited.
+    memory = None if device.startswith("cuda") else default_memory()
+    return verdict_of("relayout.backends.torch.worker", files | settings, memory=memory)
+
+
+def _tolerance(options: CompileOptions) -> float | None:
+    """The largest error of what a model is computed in; None for that of its own types."""
+    if options.dtype is not None:
+        return TOLERANCES[options.dtype]
+    return TF32_TOLERANCE if options.device.startswith("cuda") else None
+
 
 def compare_compiled(
-    path: Path, model: Model, options: NumericOptions, dtype: str | None = None
+    path: Path, model: Model, options: NumericOptions, *, fixed: bool = True
 ) -> NumericVerdict:
-    """Whether a compiled model computes what the file says, as far as runs can tell.
+    """Whether a compiled model computes what a file states, as far as runs can show.
 
-    The file is run by ONNX Runtime, unoptimised, or else by the reference evaluator. Its defaults
-    are constants of the compiled model.
+    The file is run by ONNX Runtime, unoptimised, or else by the reference evaluator. `fixed`: its
+    defaults are constants of the compiled model.
     """
-    if options.tolerance is None and dtype is not None:
-        options = replace(options, tolerance=TOLERANCES[dtype])
-    interface = interface_of(path).without_defaults()
+    interface = interface_of(path)
+    if fixed:
+        interface = interface.without_defaults()
     compiled = Runtime("torch", lambda _path, _interface: _runner(model))
     refusals = []
     for runtime in RUNTIMES:

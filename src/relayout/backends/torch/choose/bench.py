@@ -32,8 +32,8 @@ LEAST_ROUNDS, MOST_ROUNDS = 7, 40
 ENOUGH = 0.1
 """Seconds after which candidates have been run often enough."""
 
-Run: TypeAlias = Callable[[], Any]
-Timer: TypeAlias = Callable[[Work, Sequence[Candidate], Site], list[Price]]
+TimedRun: TypeAlias = Callable[[], Any]
+CandidateTimer: TypeAlias = Callable[[Work, Sequence[Candidate], Site], list[Price]]
 """Times candidates for some work, all of them together."""
 
 
@@ -49,7 +49,7 @@ class Bench:
 
     site: Site
     prices: Prices
-    timer: Timer = time_candidates
+    timer: CandidateTimer = time_candidates
 
     def fastest(self, work: Work, candidates: Sequence[Candidate]) -> Candidate:
         """The candidate to take: known from before, or timed now. The first if none can be run."""
@@ -77,7 +77,7 @@ class Bench:
         return True
 
 
-def _ready(prepare: Callable[[], Run]) -> Run | str:
+def _ready(prepare: Callable[[], TimedRun]) -> TimedRun | str:
     """What can be run, or why the device cannot even prepare its weights."""
     try:
         return prepare()
@@ -91,7 +91,7 @@ def reason_of(error: Exception) -> str:
     return lines[0] if lines else type(error).__name__
 
 
-def _run_of(work: Work, candidate: Candidate, site: Site) -> Run:
+def _run_of(work: Work, candidate: Candidate, site: Site) -> TimedRun:
     draft = ModuleDraft(LOWERINGS, site.precision)
     scope = Scope(draft, site.opsets)
     names = []
@@ -127,7 +127,7 @@ def _usual_order(value: ir.Value) -> Order:
     return FIRST if value.is_graph_input() else LAST
 
 
-def time_runs(runs: Sequence[Run | str], device: str, pause: float = 0.0) -> list[Price]:
+def time_runs(runs: Sequence[TimedRun | str], device: str, pause: float = 0.0) -> list[Price]:
     """The price of each run, timed alternately; a text in place of a run is why it cannot run."""
     ready = [run if isinstance(run, str) else _warmed(run, device) for run in runs]
     seconds: list[list[float]] = [[] for _ in runs]
@@ -144,7 +144,7 @@ def time_runs(runs: Sequence[Run | str], device: str, pause: float = 0.0) -> lis
     ]
 
 
-def _warmed(run: Run, device: str) -> Run | str:
+def _warmed(run: TimedRun, device: str) -> TimedRun | str:
     """The run, on CUDA as a graph, or why the device cannot do it."""
     try:
         with torch.inference_mode():
@@ -154,7 +154,7 @@ def _warmed(run: Run, device: str) -> Run | str:
         return reason_of(error)
 
 
-def captured(run: Run) -> Run:
+def captured(run: TimedRun) -> TimedRun:
     """A run as one CUDA graph; what it reads and writes stays where it is."""
     graph, results = captured_graph(run)
 
@@ -165,7 +165,7 @@ def captured(run: Run) -> Run:
     return replay
 
 
-def _seconds(run: Run, device: str, pause: float) -> float:
+def _seconds(run: TimedRun, device: str, pause: float) -> float:
     with torch.inference_mode():
         if device.startswith("cuda"):
             return _cuda_seconds(run)
@@ -177,7 +177,7 @@ def _seconds(run: Run, device: str, pause: float) -> float:
         return time.perf_counter() - since
 
 
-def _cuda_seconds(run: Run, repeats: int = 5) -> float:
+def _cuda_seconds(run: TimedRun, repeats: int = 5) -> float:
     first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     first.record()
     for _ in range(repeats):

@@ -10,7 +10,7 @@ from relayout.backends.torch.providers.work import WorkDescription
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class OfferedCandidate:
     """A candidate, and the provider that has made it."""
 
     provider: Provider

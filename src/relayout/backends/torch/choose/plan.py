@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import onnx_ir as ir
 
 from relayout.backends.torch.choose.bench import Bench
-from relayout.backends.torch.choose.choices import Choice, Offer, PricedCandidate
+from relayout.backends.torch.choose.choices import Choice, OfferedCandidate, PricedCandidate
 from relayout.backends.torch.choose.copies import OrderCopyWork
 from relayout.backends.torch.choose.notices import Notices
 from relayout.backends.torch.choose.parts import GroupPart, parts_of, runs_of
@@ -34,7 +34,7 @@ class Forms:
     """The fastest ways to run a convolution, one for each way to store what it reads and writes."""
 
     work: GroupWork
-    offers: tuple[Offer, ...]
+    offers: tuple[OfferedCandidate, ...]
     """All that there are."""
     options: tuple[ConvForm, ...]
     """The first is channels last throughout."""
@@ -153,10 +153,10 @@ class Plan:
 
     # -- candidates ------------------------------------------------------------------------------
 
-    def offers(self, work: Work) -> list[Offer]:
+    def offers(self, work: Work) -> list[OfferedCandidate]:
         """What all providers have for some work."""
         return [
-            Offer(provider, candidate)
+            OfferedCandidate(provider, candidate)
             for provider in self.providers
             if provider.refusal(work, self.site) is None
             for candidate in provider.build(work, self.site)
@@ -200,14 +200,14 @@ class Plan:
         chosen = self._fastest(work, offers)
         return None if chosen.provider.keeps_steps else chosen.candidate
 
-    def _fastest(self, work: Work, offers: Sequence[Offer]) -> Offer:
+    def _fastest(self, work: Work, offers: Sequence[OfferedCandidate]) -> OfferedCandidate:
         if len(offers) > 1:
             self._know(work, offers)
         candidate = self.bench.fastest(work, [each.candidate for each in offers])
         self._choices.append(self._choice(work, offers, candidate))
         return next(each for each in offers if each.candidate is candidate)
 
-    def _know(self, work: Work, offers: Sequence[Offer]) -> None:
+    def _know(self, work: Work, offers: Sequence[OfferedCandidate]) -> None:
         """Time candidates; those that cannot run are reported."""
         if not self.bench.know(work, [each.candidate for each in offers]):
             return
@@ -215,11 +215,13 @@ class Plan:
         for option in self._options(work, offers):
             self.notices.of_option(option, about)
 
-    def _choice(self, work: Work, offers: Sequence[Offer], chosen: Candidate) -> Choice:
+    def _choice(self, work: Work, offers: Sequence[OfferedCandidate], chosen: Candidate) -> Choice:
         key, about = work.key(self.site), work.description(self.site)
         return Choice(key, about, chosen.name, self._options(work, offers))
 
-    def _options(self, work: Work, offers: Sequence[Offer]) -> tuple[PricedCandidate, ...]:
+    def _options(
+        self, work: Work, offers: Sequence[OfferedCandidate]
+    ) -> tuple[PricedCandidate, ...]:
         return tuple(
             PricedCandidate(
                 each.provider.name,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from relayout.backends.torch.choose.bench import Timer, time_candidates
+from relayout.backends.torch.choose.bench import CandidateTimer, time_candidates
 from relayout.backends.torch.choose.device_name import device_name
 from relayout.backends.torch.providers.prices import Prices
 from relayout.backends.torch.providers.provider import Provider
@@ -17,7 +17,7 @@ class TuningSettings:
 
     providers: tuple[Provider, ...] | None = None
     """Those that the environment names, unless they are given."""
-    timer: Timer = time_candidates
+    timer: CandidateTimer = time_candidates
     prices: Prices | None = None
     """Those kept for the device, unless they are given."""
     again: bool = False

@@ -11,9 +11,11 @@ from relayout.backends.torch.choose.joined import joined_where_faster
 from relayout.backends.torch.choose.memory_format import with_memory_formats
 from relayout.backends.torch.choose.plan import KERNELS, Plan
 from relayout.backends.torch.choose.settings import TuningSettings
-from relayout.backends.torch.program.program import Program
+from relayout.backends.torch.program.program import Program, eager_steps
 from relayout.fusion.partition import partition
+from relayout.graph.invariants import Signature
 from relayout.graph.region import Region
+from relayout.optimizer.pipeline import Checking, Pass, Pipeline
 from relayout.rewrite.biases import JoinBiases
 from relayout.rewrite.dead import remove_dead
 from relayout.rewrite.scales import FoldBatchNormalization, FoldScale
@@ -25,11 +27,7 @@ def tuned(program: Program, settings: TuningSettings | None = None) -> tuple[Pro
 
     Kernels that fail, and what their work is done by, are warned of.
     """
-    folding: list[Rewrite] = [FoldBatchNormalization(), FoldScale()]
-    if program.device.startswith("cuda"):
-        folding.append(JoinBiases())
-    rewrite_model(program.model, folding)
-    remove_dead(program.model)
+    program = _with_scales_folded(program)
     plan = Plan.of(program, groups_of(program.model), settings)
     steps = with_memory_formats(plan.library_steps(), plan)
     steps = with_memory_formats(plan.with_regions(steps), plan)
@@ -39,6 +37,18 @@ def tuned(program: Program, settings: TuningSettings | None = None) -> tuple[Pro
     plan.notices.of_noise(plan.prices)
     plan.notices.warn()
     return fastest, plan.choices
+
+
+def _with_scales_folded(program: Program) -> Program:
+    """The program with the scales and shifts after products in the weights of these."""
+    model = program.model.clone()
+    rewrites: list[Rewrite] = [FoldBatchNormalization(), FoldScale()]
+    if program.device.startswith("cuda"):
+        rewrites.append(JoinBiases())
+    fold = Pass("fold scales into weights", lambda model: rewrite_model(model, rewrites))
+    pipeline = Pipeline((fold, Pass("remove dead nodes", remove_dead)))
+    pipeline.run(model, [Checking(Signature.of(model))])
+    return replace(program, model=model, steps=eager_steps(model))
 
 
 def groups_of(model: ir.Model) -> list[tuple[ir.Node, ...]]:

@@ -1,11 +1,32 @@
-"""Operators of ONNX Runtime that its own quantiser writes."""
+"""Operators of ONNX Runtime: its attention, and those that its quantiser writes."""
 
 from __future__ import annotations
 
 from relayout.backends.torch.program.call import Call, Lowering
+from relayout.backends.torch.program.scalars import literal
+from relayout.backends.torch.runtime import attention
 from relayout.backends.torch.runtime import quantization as runtime
 
 DOMAIN = "com.microsoft"
+
+
+def multi_head_attention(call: Call) -> str:
+    """Q, K and V with their heads side by side, and a bias that is added to the scores."""
+    is_extra = any(call.has(index) for index in (3, 4, 6, 7, 8, 9))
+    if is_extra or any(call.is_read(index) for index in (1, 2, 3)) or call.rank(1) != 3:
+        raise call.refusal("has packed operands, a bias of operands, a mask of keys or a cache")
+    heads = call.integer("num_heads", 1)
+    scale = call.real("scale", 0.0)
+    options = {
+        "q_heads": heads,
+        "kv_heads": heads,
+        "scale": literal(scale) if scale else None,
+        "causal": bool(call.integer("unidirectional", 0)),
+        "left": -1,
+        "right": -1,
+    }
+    operands = (call.optional(0), call.optional(1), call.optional(2), call.optional(5))
+    return call.helper(attention.attention, *operands, None, None, **options)
 
 
 def qlinear_concat(call: Call) -> str:
@@ -32,6 +53,7 @@ def q_gemm(call: Call) -> str:
 
 
 LOWERINGS: dict[str, Lowering] = {
+    "MultiHeadAttention": multi_head_attention,
     "QLinearConcat": qlinear_concat,
     "QGemm": q_gemm,
 }

@@ -7,7 +7,7 @@ from itertools import repeat
 
 import onnx_ir as ir
 
-from relayout.backends.torch.program.call import Call, Lowering, Result
+from relayout.backends.torch.program.call import Call, Lowering, PythonExpression
 from relayout.backends.torch.program.dtypes import FLOATS, HELD, UNSIGNED, limits_of
 from relayout.backends.torch.program.scalars import Host, Number, Scalar, combine
 from relayout.backends.torch.runtime import numbers
@@ -52,7 +52,7 @@ def _stretched(host: Host, length: int) -> tuple[Scalar, ...]:
 
 
 def arithmetic(form: str, compute: Callable[..., Number]) -> Lowering:
-    def lower(call: Call) -> Result:
+    def lower(call: Call) -> PythonExpression:
         host = on_numbers(call, form, compute)
         if host is not None:
             return host
@@ -66,7 +66,7 @@ def arithmetic(form: str, compute: Callable[..., Number]) -> Lowering:
 
 
 def comparison(form: str, compute: Callable[..., bool]) -> Lowering:
-    def lower(call: Call) -> Result:
+    def lower(call: Call) -> PythonExpression:
         host = on_numbers(call, form, compute, ir.DataType.BOOL)
         if host is not None:
             return host
@@ -82,7 +82,7 @@ def _operand(text: str) -> str:
     return f"({text})" if text.startswith("-") else text
 
 
-def divide(call: Call) -> Result:
+def divide(call: Call) -> PythonExpression:
     name = call.scope.draft.helper(numbers.quotient)
     host = on_numbers(call, f"{name}({{}}, {{}})", numbers.quotient)
     if host is not None:
@@ -105,7 +105,7 @@ def _narrow(call: Call) -> list[str]:
     return call.tensors
 
 
-def modulo(call: Call) -> Result:
+def modulo(call: Call) -> PythonExpression:
     if call.integer("fmod", 0):
         return "torch.fmod({}, {})".format(*call.tensors)
     host = on_numbers(call, "{} % {}", lambda a, b: a % b)
@@ -114,7 +114,7 @@ def modulo(call: Call) -> Result:
     return host if host is not None else "torch.remainder({}, {})".format(*call.tensors)
 
 
-def power(call: Call) -> Result:
+def power(call: Call) -> PythonExpression:
     """The result has the type of the base, whatever the exponent's is."""
     exponent = call.either(1, call.rank(0))
     if exponent == call.tensor(1) and call.dtype(0) != call.dtype(1):
@@ -129,7 +129,7 @@ def folded(
 ) -> Lowering:
     """A function of two operands applied along a list of them."""
 
-    def lower(call: Call) -> Result:
+    def lower(call: Call) -> PythonExpression:
         form = f"{host_function.__name__}({', '.join(['{}'] * call.arity)})"
         host = on_numbers(call, form, host_function) if call.arity > 1 else None
         if host is not None:
@@ -156,7 +156,7 @@ def bit_shift(call: Call) -> str:
     return call.helper(numbers.bit_shift, *call.tensors, repr(sign))
 
 
-def where(call: Call) -> Result:
+def where(call: Call) -> PythonExpression:
     host = on_numbers(call, "{1} if {0} else {2}", lambda c, a, b: a if c else b)
     if host is not None:
         return host
@@ -183,18 +183,18 @@ def is_inf(call: Call) -> str:
     return (form or "torch.zeros_like({0}, dtype=torch.bool)").format(call.tensor(0))
 
 
-def cast(call: Call) -> Result:
+def cast(call: Call) -> PythonExpression:
     return to_dtype(call, ir.DataType(call.integer("to", 0)))
 
 
-def cast_like(call: Call) -> Result:
+def cast_like(call: Call) -> PythonExpression:
     dtype = call.dtype(1)
     if dtype is None:
         return f"{call.tensor(0)}.to({call.tensor(1)}.dtype)"
     return to_dtype(call, dtype)
 
 
-def to_dtype(call: Call, dtype: ir.DataType) -> Result:
+def to_dtype(call: Call, dtype: ir.DataType) -> PythonExpression:
     host = call.numbers(0)
     if host is not None and {dtype, host.dtype} <= WHOLE:
         form, convert = ("bool({})", bool) if dtype == ir.DataType.BOOL else ("int({})", int)
@@ -213,12 +213,12 @@ def to_dtype(call: Call, dtype: ir.DataType) -> Result:
     return f"{call.tensor(0)}.to({call.torch_dtype(dtype)})"
 
 
-def negate(call: Call) -> Result:
+def negate(call: Call) -> PythonExpression:
     host = on_numbers(call, "-{}", lambda a: -a)
     return host if host is not None else f"-{call.tensor(0)}"
 
 
-def invert(call: Call) -> Result:
+def invert(call: Call) -> PythonExpression:
     host = on_numbers(call, "not {}", lambda a: not a, ir.DataType.BOOL)
     return host if host is not None else f"~{call.tensor(0)}"
 
@@ -237,7 +237,7 @@ def bit_cast(call: Call) -> str:
     return f"{call.tensor(0)}.view({call.torch_dtype(dtype)})"
 
 
-def identity(call: Call) -> Result:
+def identity(call: Call) -> PythonExpression:
     return call.numbers(0) or call.tensor(0)
 
 

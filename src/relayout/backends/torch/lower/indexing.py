@@ -7,12 +7,12 @@ import onnx_ir as ir
 
 from relayout.backends.torch.lower.axes import normal, parameter, parameter_text
 from relayout.backends.torch.lower.views import dim
-from relayout.backends.torch.program.call import Call, Lowering, Result, Results, Several
+from relayout.backends.torch.program.call import Call, Lowering, PythonExpression, Results, Several
 from relayout.backends.torch.program.scalars import Host, Scalar
 from relayout.backends.torch.runtime import indexing as runtime
 
 
-def gather(call: Call) -> Result:
+def gather(call: Call) -> PythonExpression:
     axis, picked = call.integer("axis", 0), call.numbers(1)
     host = call.numbers(0)
     if host is not None and picked is not None and picked.values is not None:
@@ -30,7 +30,7 @@ def gather(call: Call) -> Result:
     return f"{call.tensor(0)}[{lead}{call.tensor(1)}]"
 
 
-def slice_(call: Call) -> Result:
+def slice_(call: Call) -> PythonExpression:
     span = _slices(call)
     if span is None:
         arguments = [
@@ -130,7 +130,7 @@ def _even(whole: int, count: int) -> tuple[int, ...]:
     return (*(length,) * (count - 1), whole - length * (count - 1))
 
 
-def concat(call: Call) -> Result:
+def concat(call: Call) -> PythonExpression:
     hosts = [call.numbers(index) for index in range(call.arity)]
     given = [host for host in hosts if host is not None and host.rank == 1]
     if len(given) == len(hosts):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from relayout.backends.torch.program.call import Call, Lowering, Result
+from relayout.backends.torch.program.call import Call, Lowering, PythonExpression
 from relayout.backends.torch.program.scalars import Host, Scalar
 from relayout.backends.torch.runtime import sequence as runtime
 
@@ -49,7 +49,7 @@ def concat(call: Call) -> str:
     return f"torch.{name}({call.tensor(0)}, {call.integer('axis', 0)})"
 
 
-def optional(call: Call) -> Result:
+def optional(call: Call) -> PythonExpression:
     """A new name, so that it is never taken for the operand itself."""
     return call.tensor(0) if call.has(0) else "(None)"
 

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 import onnx_ir as ir
 
 from relayout.backends.torch.lower.axes import normal, parameter, parameter_text
-from relayout.backends.torch.program.call import Call, Lowering, Result
+from relayout.backends.torch.program.call import Call, Lowering, PythonExpression
 from relayout.backends.torch.program.scalars import Host, Scalar, known
 from relayout.backends.torch.runtime import views as runtime
 
 
-def reshape(call: Call) -> Result:
+def reshape(call: Call) -> PythonExpression:
     shape = call.ints("shape")
     target = None if shape is None else Host(tuple(map(known, shape)), 1, ir.DataType.INT64)
     target = target or call.numbers(1)
@@ -48,7 +48,7 @@ def dim(call: Call, axis: int, index: int = 0) -> Scalar:
     return Scalar(f"{call.tensor(index)}.shape[{axis}]")
 
 
-def transpose(call: Call) -> Result:
+def transpose(call: Call) -> PythonExpression:
     host = call.numbers(0)
     if host is not None:
         return host
@@ -62,7 +62,7 @@ def transpose(call: Call) -> Result:
     return f"{call.tensor(0)}.permute({', '.join(map(str, axes))})"
 
 
-def squeeze(call: Call) -> Result:
+def squeeze(call: Call) -> PythonExpression:
     host = call.numbers(0)
     if host is not None and len(host.items) == 1:
         return Host(host.items, 0, host.dtype)
@@ -73,7 +73,7 @@ def squeeze(call: Call) -> Result:
     return f"{call.tensor(0)}.squeeze({axes[0] if len(axes) == 1 else axes})"
 
 
-def unsqueeze(call: Call) -> Result:
+def unsqueeze(call: Call) -> PythonExpression:
     axes = parameter(call, "axes", 1)
     host = call.numbers(0)
     if host is not None and host.rank == 0 and axes is not None and len(axes) == 1:
@@ -112,7 +112,7 @@ def expand(call: Call) -> str:
     return f"{call.tensor(0)}.expand({', '.join(map(str, lengths))})"
 
 
-def shape(call: Call) -> Result:
+def shape(call: Call) -> PythonExpression:
     given = call.numbers(0)
     rank = call.rank(0) if given is None else given.rank
     start, end = call.integer("start", 0), call.view.node.attributes.get("end")
@@ -128,7 +128,7 @@ def shape(call: Call) -> Result:
     return Host(tuple(dim(call, axis) for axis in axes), 1, ir.DataType.INT64)
 
 
-def size(call: Call) -> Result:
+def size(call: Call) -> PythonExpression:
     given = call.shape(0)
     is_static = given is not None and call.scope.parent is None
     lengths = [length for length in given or () if isinstance(length, int)]

@@ -27,8 +27,8 @@ class Several:
     count: int
 
 
-Result: TypeAlias = str | Host
-Results: TypeAlias = Result | tuple[Result, ...] | Several
+PythonExpression: TypeAlias = str | Host
+Results: TypeAlias = PythonExpression | tuple[PythonExpression, ...] | Several
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import onnx_ir as ir
 
-from relayout.backends.torch.program.call import Call, Result, Results, Several
+from relayout.backends.torch.program.call import Call, PythonExpression, Results, Several
 from relayout.backends.torch.program.draft import ModuleDraft
 from relayout.backends.torch.program.scalars import Host, Scalar, host_of
 from relayout.backends.torch.program.statements import Statement, finished, indented
@@ -80,7 +80,7 @@ class Scope:
 
     # -- writing ---------------------------------------------------------------------------------
 
-    def bind(self, value: ir.Value, result: Result) -> None:
+    def bind(self, value: ir.Value, result: PythonExpression) -> None:
         """Let a value of the graph be the result of an expression."""
         if isinstance(result, Host):
             hint = value.name or "n"

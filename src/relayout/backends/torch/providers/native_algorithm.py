@@ -41,12 +41,12 @@ WORTH = 1.02
 """How many times as fast as the plain way another has to be."""
 
 
-Timer: TypeAlias = Callable[[Sliding, Sequence[KernelKind]], list[Price]]
+KindTimer: TypeAlias = Callable[[Sliding, Sequence[KernelKind]], list[Price]]
 """Times the kernels for a convolution."""
 
 
 def fastest_kind(
-    prices: Prices, window: Sliding, kinds: list[KernelKind], timer: Timer | None = None
+    prices: Prices, window: Sliding, kinds: list[KernelKind], timer: KindTimer | None = None
 ) -> KernelKind:
     """The plain kernel, the first, unless another is clearly faster; timed once and kept."""
     plain = kinds[0]

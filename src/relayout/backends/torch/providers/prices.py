@@ -79,7 +79,7 @@ def price_of(record: Any) -> Price | None:
     return Price(seconds, spread) if 0 <= seconds < CANNOT_RUN else None
 
 
-Known: TypeAlias = dict[str, dict[str, Price]]
+PriceTable: TypeAlias = dict[str, dict[str, Price]]
 """Prices by group and candidate."""
 
 
@@ -94,7 +94,7 @@ class Prices:
     """Prices by group and candidate, on one device with one version of torch."""
 
     device: str
-    known: Known = field(default_factory=dict)
+    known: PriceTable = field(default_factory=dict)
     path: Path | None = None
     _learned: set[tuple[str, str]] = field(default_factory=set)
 
@@ -153,7 +153,7 @@ class Prices:
         return not price.is_noisy and (price.can_run or bool(price.reason))
 
 
-def read_prices(path: Path) -> Known:
+def read_prices(path: Path) -> PriceTable:
     """What a file holds; one that cannot be read counts as none, and so does an odd entry."""
     try:
         records = json.loads(path.read_text(encoding="utf-8"))
@@ -161,7 +161,7 @@ def read_prices(path: Path) -> Known:
         return {}
     if not isinstance(records, dict):
         return {}
-    found: Known = {}
+    found: PriceTable = {}
     for group, by_name in records.items():
         if not isinstance(by_name, dict):
             continue
@@ -170,7 +170,7 @@ def read_prices(path: Path) -> Known:
     return found
 
 
-def _write(path: Path, known: Known) -> None:
+def _write(path: Path, known: PriceTable) -> None:
     records = {
         group: {name: price.to_json() for name, price in by_name.items()}
         for group, by_name in known.items()

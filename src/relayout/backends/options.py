@@ -1,0 +1,35 @@
+"""What callers of backends may set, and what they get."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from relayout.verify.verdict import NumericOptions, NumericVerdict
+
+
+@dataclass(frozen=True, slots=True)
+class CompileOptions:
+    """Where a model is to run, and how it is compiled."""
+
+    device: str = "cpu"
+    dtype: str | None = None
+    """What float32 is computed in instead: "float16" or "bfloat16"."""
+    fix_defaults: bool = True
+    tune: bool = True
+    dims: Mapping[str, int] | None = None
+    inputs: NumericOptions | None = None
+    """Which numbers are compared; None where none are to be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """What became of a model that was to be written by a backend."""
+
+    verdict: NumericVerdict | None
+    files: tuple[Path, ...] = ()
+
+    @property
+    def accepted(self) -> bool:
+        return self.verdict is None or self.verdict.equal

@@ -1,0 +1,55 @@
+"""The backends by name: how a result is run, each with the target that it is optimised for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, TypeAlias
+
+from relayout.backends.options import Compilation, CompileOptions
+from relayout.graph.io.sources import ModelSource
+from relayout.optimizer.delivery import Stage
+from relayout.registry.registry import Registry
+from relayout.targets.target import TORCH, Target
+
+Compiler: TypeAlias = Callable[[ModelSource, CompileOptions], Any]
+"""From a model to a callable that does what it does."""
+
+ModuleWriter: TypeAlias = Callable[[ModelSource, str, CompileOptions, Stage], Compilation]
+"""From a model to files that do what it does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """A way to run models; what it needs is imported when it is first used."""
+
+    name: str
+    target: Target
+    home: str
+    """The module with its `compile_model` and `write_module`."""
+    summary: str = ""
+
+    @property
+    def compiler(self) -> Compiler:
+        compiler: Compiler = import_module(self.home).compile_model
+        return compiler
+
+    @property
+    def writer(self) -> ModuleWriter:
+        writer: ModuleWriter = import_module(self.home).write_module
+        return writer
+
+
+TORCH_BACKEND = Backend(
+    TORCH.name, TORCH, "relayout.backends.torch.compiling", "PyTorch, on a CPU or a CUDA device"
+)
+
+BACKENDS: Registry[Backend] = Registry(
+    "backend", "relayout.backends", {TORCH_BACKEND.name: TORCH_BACKEND}
+)
+
+
+def register_backend(backend: Backend) -> None:
+    """Let a backend be asked for by its name."""
+    BACKENDS.register(backend.name, backend)

@@ -1,0 +1,53 @@
+"""Models in the form that can be lowered: a known opset, functions in the place of their calls."""
+
+from __future__ import annotations
+
+import onnx
+from onnx.external_data_helper import load_external_data_for_model
+from onnx.inliner import inline_local_functions, inline_selected_functions
+
+from relayout.backends.torch.lower.registry import missing
+from relayout.errors import RelayoutError
+from relayout.graph.io.limits import OLDEST_OPSET
+from relayout.graph.io.load import load
+from relayout.graph.io.model import LoadedModel
+from relayout.graph.io.opset import raise_opset
+from relayout.graph.read import version_of
+
+
+def editable(loaded: LoadedModel) -> LoadedModel:
+    """The model in an opset that can be worked on: onnx converts what is older."""
+    version = version_of({entry.domain: entry.version for entry in loaded.source.opset_import}, "")
+    if loaded.frozen is None:
+        return loaded
+    if not 0 < version < OLDEST_OPSET:
+        raise RelayoutError(f"the model cannot be compiled: {loaded.frozen}")
+    raised = load(raise_opset(loaded.source, OLDEST_OPSET))
+    raised.path = loaded.path
+    return raised
+
+
+def expanded(loaded: LoadedModel) -> LoadedModel:
+    """The model with functions in the place of their calls.
+
+    Those are the functions of the model, and operators without a lowering that onnx defines as
+    functions of others.
+    """
+    lacking = [] if loaded.source.functions else missing(loaded.ir)
+    if not loaded.source.functions and not lacking:
+        return loaded
+    message = onnx.ModelProto()
+    message.CopyFrom(loaded.source)
+    if loaded.path is not None:
+        load_external_data_for_model(message, str(loaded.path.parent))
+    try:
+        message = (
+            inline_local_functions(message)
+            if loaded.source.functions
+            else inline_selected_functions(message, lacking, inline_schema_functions=True)
+        )
+    except RuntimeError:  # onnx cannot state every operator that it defines as a function
+        return loaded
+    inlined = load(message)
+    inlined.path = loaded.path
+    return expanded(inlined) if missing(inlined.ir) != lacking else inlined

@@ -1,0 +1,32 @@
+"""The child of an isolated comparison of a written module with the model it was made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+from relayout.backends.torch.runtime.model import Model
+from relayout.backends.torch.verification import compare_compiled
+from relayout.verify.verdict import NumericOptions, NumericVerdict
+from relayout.verify.worker import answer
+
+
+def _module(request: Mapping[str, Any], options: NumericOptions) -> NumericVerdict:
+    model = _loaded(Path(request["module"]), request["device"])
+    return compare_compiled(Path(request["given"]), model, options, fixed=request["fixed"])
+
+
+def _loaded(path: Path, device: str) -> Model:
+    spec = spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} is not a module")
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    model: Model = module.load(device=device)
+    return model
+
+
+if __name__ == "__main__":
+    answer(_module)
