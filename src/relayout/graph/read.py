@@ -292,4 +292,4 @@ def constant_attribute_tensor(attribute: ir.Attr) -> ir.TensorProtocol | None:
         tensor: ir.TensorProtocol = attribute.value  # `as_tensor` looks at every member of it
         return tensor
     dtype = _CONSTANT_FORMS.get(attribute.type)
-    return None if dtype is None else ir.tensor(np.asarray(attribute.value, dtype=dtype))
+    return None if dtype is None else ir.Tensor(np.asarray(attribute.value, dtype=dtype))

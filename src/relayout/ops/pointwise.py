@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import onnx_ir as ir
 
 from relayout.graph.read import constant_of, is_op
@@ -83,7 +82,7 @@ def convolution_as_product(view: NodeView, order: Permutation) -> Transport | Re
     if constant is None:
         return _by_quantised_weight(view, order, from_end)
     weight = constant.reshape(constant.shape[:2])
-    factors = (0, np.ascontiguousarray(weight.T)) if from_end == 1 else (weight, 0)
+    factors = (0, weight.T) if from_end == 1 else (weight, 0)
     if not view.has(2):
         return lead_only(view, order, Changes(steps=(Step(PRODUCT, factors),)))
     return lead_only(view, order, _biased(factors, from_end))
@@ -135,5 +134,5 @@ def product_as_convolution(view: NodeView, order: Permutation) -> Transport | Re
         return Refusal("MatMul multiplies along the last axes, which must stay in place")
     if order.rank not in CONVOLVED_RANKS or order.position(summed) != 1:
         return Refusal("MatMul multiplies along the last axes; Conv would along axis 1")
-    windows = np.ascontiguousarray(weight.T).reshape(*weight.shape[::-1], *(1,) * (summed - 1))
+    windows = weight.T.reshape(*weight.shape[::-1], *(1,) * (summed - 1))
     return lead_only(view, order, Changes(constants={1: windows}, op_type="Conv"))

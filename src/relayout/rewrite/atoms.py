@@ -263,7 +263,7 @@ def _reshaped(
     hint = f"{value.name}_reshaped"
     if tensor is not None:
         array = tensor.numpy().reshape([size.number for size in asked])
-        data = ir.tensor(array, dtype=tensor.dtype)
+        data = ir.Tensor(array, dtype=tensor.dtype)
         return editor.constant(data, hint=hint, before=before)
     shape = editor.constant(np.asarray(target, np.int64), hint=f"{hint}_shape", before=before)
     return editor.add(

@@ -39,7 +39,7 @@ class QuantisedMatrix:
         if not batch or any(length != 1 for length in batch) or attributes is None:
             return None
         array = weight.numpy()
-        matrix = ir.tensor(array.reshape(array.shape[-MATRIX:]), dtype=weight.dtype)
+        matrix = ir.Tensor(array.reshape(array.shape[-MATRIX:]), dtype=weight.dtype)
         stored = editor.constant(matrix, hint=f"{quantiser.outputs[0].name}_matrix", before=node)
         operands = [stored, *quantiser.inputs[1:]]
         (real,) = editor.adapted(quantiser, operands, [stored.shape], Changes(attributes))

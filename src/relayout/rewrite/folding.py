@@ -52,7 +52,7 @@ class FoldConstants:
         if array is None:
             return None
         result = node.outputs[0]
-        tensor = ir.tensor(array, dtype=result.dtype)
+        tensor = ir.Tensor(array, dtype=result.dtype)
         touched = consumers(result)
         constant = editor.constant(tensor, hint=f"{result.name}_folded", before=node)
         editor.substitute(result, constant, origin=node)

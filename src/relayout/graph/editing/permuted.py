@@ -18,7 +18,7 @@ def permuted_tensor(tensor: ir.TensorProtocol, order: Permutation) -> ir.LazyTen
 
     def permute() -> ir.TensorProtocol:
         array = np.ascontiguousarray(tensor.numpy().transpose(order.axes))
-        return ir.tensor(array, dtype=tensor.dtype, name=tensor.name)
+        return ir.Tensor(array, dtype=tensor.dtype, name=tensor.name)
 
     shape = ir.Shape([int(tensor.shape.numpy()[axis]) for axis in order])
     return ir.LazyTensor(permute, dtype=tensor.dtype, shape=shape, name=tensor.name)

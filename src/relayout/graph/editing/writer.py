@@ -116,7 +116,11 @@ class NodeWriter:
     ) -> ir.Value:
         """A new constant: an initialiser, or a node where the region can hold none."""
         name = self.names.fresh(hint)
-        data = ir.tensor(tensor, name=name) if isinstance(tensor, np.ndarray) else tensor
+        data = (
+            ir.Tensor(np.asarray(tensor, order="C"), name=name)
+            if isinstance(tensor, np.ndarray)
+            else tensor
+        )
         if self.region.in_function:
             value = ir.Value(name=name, type=ir.TensorType(data.dtype), shape=_shape(data))
             node = ir.node(
@@ -162,7 +166,7 @@ class NodeWriter:
         tensor = constant_of(value)
         if tensor is not None:
             array = np.expand_dims(tensor.numpy(), tuple(positions))
-            data = ir.tensor(array, dtype=tensor.dtype)
+            data = ir.Tensor(array, dtype=tensor.dtype)
             return self.constant(data, hint=f"{value.name}_unsqueezed", before=before)
         shape = _with_unit_axes(value.shape, positions)
         return self._viewed("Unsqueeze", value, positions, shape, before)
@@ -198,7 +202,7 @@ class NodeWriter:
         hint = f"{value.name}_gathered"
         if tensor is not None:
             array = tensor.numpy()[list(positions)]
-            return self.constant(ir.tensor(array, dtype=tensor.dtype), hint=hint, before=before)
+            return self.constant(ir.Tensor(array, dtype=tensor.dtype), hint=hint, before=before)
         indices = self.constant(np.asarray(positions, np.int64), hint=f"{hint}_at", before=before)
         shape = None if value.shape is None else ir.Shape([len(positions), *value.shape[1:]])
         return self.add(

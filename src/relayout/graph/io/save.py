@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import onnx
+from onnx import TensorProto
 
 from relayout.errors import RelayoutError, quoted
 from relayout.graph.io.data import (
@@ -24,6 +25,7 @@ from relayout.graph.io.external import location_of
 from relayout.graph.io.merge import Inline, merged
 from relayout.graph.io.model import SOURCE, LoadedModel
 from relayout.graph.io.sources import LARGEST_IN_MEMORY, encoded, format_of
+from relayout.graph.io.tensors import bytes_needed
 from relayout.graph.messages.walk import is_external, tensors_of
 
 
@@ -116,7 +118,7 @@ def _merged_with_data(loaded: LoadedModel, stage: Staged) -> onnx.ModelProto:
 
     It does too when a message could not hold the data any other way.
     """
-    total = loaded.source.ByteSize() + _new_bytes(loaded)
+    total = _given_bytes(loaded.source) + _new_bytes(loaded)
     if not loaded.files.found and total < LARGEST_IN_MEMORY:
         return merged(loaded, Inline())
     location = free_location(stage.target, loaded.files)
@@ -125,6 +127,15 @@ def _merged_with_data(loaded: LoadedModel, stage: Staged) -> onnx.ModelProto:
         return merged(loaded, writer)
     finally:
         writer.close()
+
+
+def _given_bytes(message: onnx.ModelProto) -> int:
+    """The bytes of the tensors in a message, beside which the rest of it is small."""
+    return sum(
+        tensor.ByteSize() if tensor.data_type == TensorProto.STRING else bytes_needed(tensor, place)
+        for tensor, place in tensors_of(message)
+        if not is_external(tensor)
+    )
 
 
 def _new_bytes(loaded: LoadedModel) -> int:

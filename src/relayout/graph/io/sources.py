@@ -73,12 +73,12 @@ def encoded(message: onnx.ModelProto, format_name: str) -> bytes:
     if format_name != BINARY:
         text: bytes = registry.get(format_name).serialize_proto(message)
         return text
-    if message.ByteSize() > LARGEST_MESSAGE:
-        raise RelayoutError("the model needs 2 GiB or more in one file, which ONNX cannot hold")
     try:
         data: bytes = message.SerializeToString(deterministic=True)
     except (EncodeError, ValueError) as error:
         raise RelayoutError(f"the model cannot be written: {error}") from None
+    if len(data) > LARGEST_MESSAGE:
+        raise RelayoutError("the model needs 2 GiB or more in one file, which ONNX cannot hold")
     return data
 
 
