@@ -69,7 +69,7 @@ def test_json_is_one_document(given: Path, capsys: pytest.CaptureFixture[str]) -
     assert len(record["left"]) == 1
 
 
-def test_inspect_says_where_the_transposes_are(
+def test_inspect_reports_where_the_transposes_are(
     given: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["inspect", str(given), "--json"]) == 0
@@ -84,7 +84,7 @@ def test_check_is_for_ci(given: Path, limit: int, code: int) -> None:
     assert main(["check", str(given), "--max-transposes", str(limit)]) == code
 
 
-def test_free_inputs_change_the_interface_and_say_so(
+def test_free_inputs_change_the_interface_and_report_it(
     given: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output = given.with_name("out.onnx")
@@ -115,10 +115,10 @@ def test_a_certificate_of_another_model_is_refused(given: Path, tmp_path: Path) 
     assert main(["verify-certificate", str(proof), "--model", str(other)]) == 1
 
 
-def test_demo_tells_the_story(capsys: pytest.CaptureFixture[str]) -> None:
+def test_demo_prints_the_result(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demo"]) == 0
-    told = capsys.readouterr().out
-    assert "8 -> 1 Transpose; equal" in told
+    printed = capsys.readouterr().out
+    assert "8 -> 1 Transpose; equal" in printed
 
 
 BAD_CALLS = [
@@ -138,7 +138,7 @@ BAD_CALLS = [
 
 
 @pytest.mark.parametrize("call", BAD_CALLS, ids=" ".join)
-def test_a_bad_call_is_told_in_one_line(
+def test_a_bad_call_is_reported_in_one_line(
     given: Path, call: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as stopped:
@@ -159,19 +159,21 @@ BAD_INPUT = [
 ]
 
 
-@pytest.mark.parametrize(("call", "said"), BAD_INPUT, ids=[" ".join(call) for call, _ in BAD_INPUT])
-def test_bad_input_is_told_in_one_line(
-    given: Path, call: list[str], said: str, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("call", "message"), BAD_INPUT, ids=[" ".join(call) for call, _ in BAD_INPUT]
+)
+def test_bad_input_is_reported_in_one_line(
+    given: Path, call: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     empty, text = given.with_name("empty.onnx"), given.with_name("text.onnx")
     empty.touch()
     text.write_text("<html>not found</html>")
     places = {"GIVEN": given, "EMPTY": empty, "TEXT": text}
     assert main([str(places.get(word, word)) for word in call]) == 2
-    told = capsys.readouterr()
-    assert said in told.err
-    assert len(told.err.strip().splitlines()) == 1
-    assert not told.out
+    printed = capsys.readouterr()
+    assert message in printed.err
+    assert len(printed.err.strip().splitlines()) == 1
+    assert not printed.out
 
 
 def test_a_model_that_cannot_be_run_is_not_written(
@@ -194,7 +196,7 @@ def test_a_model_that_cannot_be_run_is_not_written(
     assert transposes(output) == 0
 
 
-def test_a_fault_of_our_own_is_told_in_one_line(
+def test_a_fault_of_our_own_is_reported_in_one_line(
     given: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fail(*_: object, **__: object) -> None:
@@ -202,9 +204,9 @@ def test_a_fault_of_our_own_is_told_in_one_line(
 
     monkeypatch.setattr("relayout.api.optimize", fail)
     assert main(["optimize", str(given)]) == 2
-    told = capsys.readouterr().err.strip()
-    assert "ArithmeticError: the components do not add up" in told
-    assert "\n" not in told
+    printed = capsys.readouterr().err.strip()
+    assert "ArithmeticError: the components do not add up" in printed
+    assert "\n" not in printed
     monkeypatch.setenv("RELAYOUT_DEBUG", "1")
     with pytest.raises(ArithmeticError):
         main(["optimize", str(given)])

@@ -134,9 +134,9 @@ def test_an_unknown_strategy_is_named_in_one_line(
     with pytest.raises(SystemExit) as stopped:
         main(["optimize", str(given), "--strategy", "best"])
     assert stopped.value.code == 2
-    told = capsys.readouterr().err
-    assert f"unknown strategy 'best'; the strategies are {', '.join(STRATEGIES)}" in told
-    assert told.count("\n") == 1
+    printed = capsys.readouterr().err
+    assert f"unknown strategy 'best'; the strategies are {', '.join(STRATEGIES)}" in printed
+    assert printed.count("\n") == 1
 
 
 def test_compare_prints_a_row_a_strategy_and_the_bound_last(

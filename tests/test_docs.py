@@ -1,4 +1,4 @@
-"""The documents say what is so: made parts are up to date, and what they name is there."""
+"""The documents are true: generated parts are up to date, and what they name exists."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def test_an_option_that_is_not_there_is_found() -> None:
 # -- words and decisions -----------------------------------------------------------------------
 
 
-def test_the_glossary_names_what_is_defined_where_it_says() -> None:
+def test_the_glossary_names_the_files_of_definitions() -> None:
     rows = re.findall(r"^\|.*\| `([\w/.]+)`: (.+) \|$", read(GLOSSARY), flags=re.MULTILINE)
     named = [(file, name) for file, names in rows for name in re.findall(r"`(\w+)`", names)]
     assert len(named) > 40

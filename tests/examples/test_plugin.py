@@ -41,17 +41,19 @@ def _run(
 
 def test_its_own_tests_pass(environment: dict[str, str], tmp_path: Path) -> None:
     tests = shutil.copytree(PLUGIN / "tests", tmp_path / "tests")
-    told = _run([sys.executable, "-m", "pytest", "-p", "no:cacheprovider", str(tests)], environment)
-    assert " passed" in told
-    assert "skipped" not in told
+    printed = _run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", str(tests)], environment
+    )
+    assert " passed" in printed
+    assert "skipped" not in printed
 
 
 def test_the_command_line_uses_it(environment: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "in.onnx").write_bytes(network().SerializeToString())
     relayout = [sys.executable, "-m", "relayout", "optimize", "in.onnx", "-o", "out.onnx"]
     named = ["--target", "example-npu", "--strategy", "hill-climb"]
-    told = _run([*relayout, *named], environment, tmp_path)
-    assert "8 -> 0 Transposes; equal" in told
+    printed = _run([*relayout, *named], environment, tmp_path)
+    assert "8 -> 0 Transposes; equal" in printed
     assert (tmp_path / "out.onnx").exists()
 
 

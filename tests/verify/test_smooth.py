@@ -109,8 +109,8 @@ def test_bytes_are_moved_as_numbers(tmp_path: Path) -> None:
 
 def test_records_of_types_of_bytes_go(tmp_path: Path) -> None:
     model = onnx.parser.parse_model(HEADER + MOVED)
-    onnx.save(onnx.shape_inference.infer_shapes(model), tmp_path / "told.onnx")
-    made = onnx.load_from_string(smooth(tmp_path / "told.onnx"))
+    onnx.save(onnx.shape_inference.infer_shapes(model), tmp_path / "inferred.onnx")
+    made = onnx.load_from_string(smooth(tmp_path / "inferred.onnx"))
     assert [value.name for value in made.graph.value_info] == []
     onnx.checker.check_model(made, full_check=True)
 

@@ -32,9 +32,9 @@ def test_optimize_by_target_and_strategy(given: Path) -> None:
 def test_help_names_target_and_strategy(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["optimize", "--help"])
-    told = " ".join(capsys.readouterr().out.split())
+    printed = " ".join(capsys.readouterr().out.split())
     for each in (EXAMPLE_NPU, HILL_CLIMB):
-        assert f"{each.name}: {each.summary}" in told
+        assert f"{each.name}: {each.summary}" in printed
 
 
 def test_compare_lists_the_strategy(given: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -49,6 +49,6 @@ def test_an_unknown_target_is_refused_with_all_that_are_known(
 ) -> None:
     with pytest.raises(SystemExit):
         main(["optimize", str(given), "--target", "example-gpu"])
-    told = capsys.readouterr().err
-    assert "unknown target 'example-gpu'; the targets are onnx, " in told
-    assert "example-npu" in told
+    printed = capsys.readouterr().err
+    assert "unknown target 'example-gpu'; the targets are onnx, " in printed
+    assert "example-npu" in printed

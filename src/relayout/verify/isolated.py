@@ -41,7 +41,7 @@ def compare_isolated(
 def verdict_of(
     worker: str, request: Mapping[str, Any], seconds: float = LONGEST, memory: int | None = None
 ) -> NumericVerdict:
-    """What a module that reads a request and writes a verdict says, run in a process of its own.
+    """The verdict that a module writes for a request, run in a process of its own.
 
     It must not take more than some seconds and bytes of memory.
     """

@@ -1,4 +1,4 @@
-"""A target: an imagined NPU, said by what it can run."""
+"""A target: an imagined NPU, described by what it can run."""
 
 from __future__ import annotations
 
