@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from relayout.graph.deferred_imports import defer_imports
+
 __version__ = "0.1.0"
 __all__ = [
     "Backend",
@@ -63,6 +65,8 @@ if TYPE_CHECKING:
         register_strategy,
         register_target,
     )
+
+defer_imports()
 
 
 def __getattr__(name: str) -> Any:

@@ -233,6 +233,8 @@ class _Drafting:
         ports = (tuple(p or 0 for p in read), tuple(p or 0 for p in written))
         form = ports, draft.lacks_kernel(transport)
         other = draft.variants.setdefault(form, transport)
+        if other is transport:
+            return
         if self._extra_bytes(draft, transport) < self._extra_bytes(draft, other):
             draft.variants[form] = transport
 

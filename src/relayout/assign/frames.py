@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import onnx_ir as ir
 
-from relayout.graph.read import Shape, is_op, perm_of, rank_of, shape_of
+from relayout.graph.read import is_op, perm_of, rank_of, shape_of
 from relayout.layout.permutation import Permutation
 from relayout.ops.measure import bytes_of
 
@@ -88,17 +88,19 @@ class Tensor:
 
     value: ir.Value
     rank: int | None
-    shape: Shape | None
     orders: list[Permutation | None] = field(default_factory=list)
     _places: dict[tuple[int, ...], int] = field(default_factory=dict)
     full: bool = False
     """Whether an order was left out because there were too many."""
     runs: int = 1
     """How often its graph counts as run."""
+    _unit_axes: frozenset[int] = frozenset()
 
     @classmethod
     def of(cls, value: ir.Value, rank: int | None, runs: int = 1) -> Tensor:
-        tensor = cls(value, rank, shape_of(value), runs=runs)
+        shape = shape_of(value)
+        unit_axes = frozenset(axis for axis, length in enumerate(shape or ()) if length == 1)
+        tensor = cls(value, rank, runs=runs, _unit_axes=unit_axes)
         given = None if rank is None else Permutation.identity(rank)
         tensor.orders.append(given)
         if given is not None:
@@ -131,6 +133,6 @@ class Tensor:
         return self.runs * 2 * bytes_of(self.value, dims)
 
     def _key(self, order: Permutation) -> tuple[int, ...]:
-        if self.shape is None:
+        if not self._unit_axes:
             return order.axes
-        return tuple(axis for axis in order if self.shape[axis] != 1)
+        return tuple(axis for axis in order.axes if axis not in self._unit_axes)

@@ -65,6 +65,8 @@ def bodies_of(node: ir.Node) -> list[ir.Graph]:
 def captured_by(node: ir.Node) -> list[ir.Value]:
     """What the bodies of a node read from outside of it, each once."""
     bodies = bodies_of(node)
+    if not bodies:
+        return []
     inner = {id(body) for body in bodies}
     readers = (reader for body in bodies for reader in body)
     read = (value for reader in readers for value in reader.inputs if value is not None)

@@ -46,7 +46,7 @@ class FoldConstants:
     )
 
     def apply(self, node: ir.Node, editor: Editor) -> Iterable[ir.Node] | None:
-        if not _may_fold(node):
+        if not _may_be_known(node) or not _may_fold(node):
             return None
         array = _known(node, editor)
         if array is None:
@@ -58,6 +58,13 @@ class FoldConstants:
         editor.substitute(result, constant, origin=node)
         editor.discard(node)
         return touched
+
+
+def _may_be_known(node: ir.Node) -> bool:
+    """Whether all operands are constants, or the shape of one may be enough."""
+    if node.op_type in {"Shape", "Gather"}:
+        return True
+    return all(value is None or constant_of(value) is not None for value in node.inputs)
 
 
 def _known(node: ir.Node, editor: Editor) -> Array | None:
