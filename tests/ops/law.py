@@ -18,7 +18,9 @@ from relayout.graph.names import Names
 from relayout.graph.read import NodeView
 from relayout.graph.region import Region, regions_of
 from relayout.layout.permutation import Permutation
+from relayout.layout.shuffle import Shuffle, StoredOrder
 from relayout.layout.transport import Refusal, Transport
+from relayout.ops.registry import shuffles_of
 from relayout.ops.rule import ask, ask_joint
 from relayout.targets.target import ONNX, Target
 from tests.samples.sample import Array, Sample
@@ -99,6 +101,15 @@ def check_joint(
     return answers
 
 
+def check_shuffle(sample: Sample, port: int, order: StoredOrder) -> Sequence[Transport]:
+    """Assert the law for every restatement in which a port has an order of its entries."""
+    view = view_of(sample)
+    answers = shuffles_of(view).rule(view, {port: order})
+    for answer in answers:
+        hold(sample, answer)
+    return answers
+
+
 def hold(sample: Sample, answer: Transport) -> None:
     """Assert that the restated node on permuted data gives the permuted result of the given one."""
     model = ir.from_proto(model_of(sample))
@@ -153,9 +164,10 @@ def _restate(region: Region, node: ir.Node, answer: Transport, names: Names) -> 
         if value is None or order is None:
             operands.append(value)
         elif value.is_initializer():
+            assert isinstance(order, Permutation), "constants are taken, not stored shuffled"
             operands.append(editor.transposed(value, order, before=node))
         else:
-            value.shape = ir.Shape([value.shape[axis] for axis in order]) if value.shape else None
+            value.shape = ir.Shape(order.reorder(tuple(value.shape))) if value.shape else None
             operands.append(value)
     results = editor.restated(node, answer, operands)
     for index, result in enumerate(results):
@@ -181,8 +193,15 @@ def _permuted(sample: Sample, answer: Transport) -> dict[str, Array]:
         order = answer.inputs[index]
         if x is None or index in sample.constants:
             continue
-        feeds[f"x{index}"] = x if order is None else np.ascontiguousarray(x.transpose(order.axes))
+        feeds[f"x{index}"] = x if order is None else np.ascontiguousarray(stored(x, order))
     return feeds
+
+
+def stored(x: Array, order: StoredOrder) -> Array:
+    """What a tensor is in an order."""
+    if isinstance(order, Shuffle):
+        return x.take(order.places, order.axis)
+    return x.transpose(order.axes)
 
 
 def _result_names(sample: Sample) -> list[str]:
@@ -192,7 +211,7 @@ def _result_names(sample: Sample) -> list[str]:
 def _permuted_results(sample: Sample, answer: Transport, results: Sequence[Any]) -> list[Any]:
     orders_of_results = [order for j, order in enumerate(answer.outputs) if j not in sample.unused]
     return [
-        y if order is None else np.asarray(y).transpose(order.axes)
+        y if order is None else stored(np.asarray(y), order)
         for y, order in zip(results, orders_of_results, strict=True)
     ]
 

@@ -72,6 +72,7 @@ def test_pull_finds_every_result_that_transport_gives(sample: Sample) -> None:
             rank = view.result_rank(0)
             assert rank is not None, f"{sample.id}: the result is as it was, whatever that is"
             result = Permutation.identity(rank)
+        assert isinstance(result, Permutation)
         pulled = rule_of(view).pull(view, result)
         assert not isinstance(pulled, Refusal), f"{sample.id}: {order} gives {result}, {pulled}"
         _assert_gives(result, view, pulled)
@@ -92,6 +93,7 @@ def _assert_gives(wanted: Permutation, view: NodeView, pulled: Permutation) -> N
     answer = transport(view, pulled)
     assert isinstance(answer, Transport), f"{wanted} pulled {pulled}, {answer}"
     result = answer.outputs[0] or Permutation.identity(wanted.rank)
+    assert isinstance(result, Permutation)
     shape = shape_of(view.node.outputs[0])
     if shape is None or len(shape) != wanted.rank:  # onnx's inference is silent, or mistaken
         shape = (None,) * wanted.rank

@@ -16,6 +16,7 @@ from relayout.graph.names import Names
 from relayout.graph.read import NodeView
 from relayout.graph.region import subgraphs_of
 from relayout.layout.permutation import Permutation
+from relayout.layout.shuffle import StoredOrder
 from relayout.layout.transport import Changes, Transport
 from relayout.ops.bodies import has_ties
 from relayout.ops.control import Border, Side, body_borders, scan_axes
@@ -60,7 +61,7 @@ class Writer:
         editor = self.editors[self.part.root.graph]
         for value, operator in self.formulation.sources.items():
             order = self.formulation.given_order(value, self.choice[operator])
-            if order is not None and not order.is_identity:
+            if isinstance(order, Permutation) and not order.is_identity:
                 moved = editor.transposed(value, order, before=before)
                 self.copies.stored[value] = StoredTensor(moved, order)
 
@@ -78,7 +79,7 @@ class Writer:
         self._restate(draft.node, transport, self._operands(draft.node, transport.inputs))
 
     def _operands(
-        self, node: ir.Node, orders: Sequence[Permutation | None]
+        self, node: ir.Node, orders: Sequence[StoredOrder | None]
     ) -> list[ir.Value | None]:
         graph = self.part.parent_graph(node)
         return [
@@ -159,7 +160,7 @@ def _orders(ties: Sequence[tuple[TieDraft, Transport]]) -> dict[Border, Permutat
             (draft.tie.writes, transport.outputs),
         )
         for border, order in zip(borders, chosen, strict=True)
-        if order is not None
+        if isinstance(order, Permutation)
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -13,12 +13,15 @@ from relayout.assign.frames import Frame
 from relayout.assign.variants import NodeVariants
 from relayout.graph.read import Shape, shape_of
 from relayout.layout.permutation import Permutation
+from relayout.layout.shuffle import Shuffle, StoredOrder
 from relayout.layout.transport import Transport
 from relayout.ops.control import Border, Tie
 from relayout.ops.facts import InnerCopies
 from relayout.ops.measure import bytes_in_einsum, bytes_in_softmax, bytes_of
 from relayout.ops.registry import facts_named
-from relayout.ops.rule import Orders, unchanged
+from relayout.ops.rule import unchanged
+
+PortOrders: TypeAlias = Sequence[StoredOrder | None]
 
 VariantPlaces: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
 """The places of the orders a variant reads and writes."""
@@ -48,11 +51,11 @@ class Draft(ABC):
         """The restatement that changes nothing."""
 
     @abstractmethod
-    def orders(self, transport: Transport) -> tuple[Orders, Orders]:
+    def orders(self, transport: Transport) -> tuple[PortOrders, PortOrders]:
         """The orders of operands and results in a restatement."""
 
     @abstractmethod
-    def adds(self, port: int, seen: Permutation) -> list[Transport]:
+    def adds(self, port: int, seen: StoredOrder) -> list[Transport]:
         """The restatements that an order at a port makes worth trying.
 
         Ports are the operands, then the results.
@@ -83,21 +86,25 @@ class NodeDraft(Draft):
     def given(self) -> Transport:
         return unchanged(self.ways.view)
 
-    def orders(self, transport: Transport) -> tuple[Orders, Orders]:
+    def orders(self, transport: Transport) -> tuple[PortOrders, PortOrders]:
         reads = [transport.inputs[index] for index in self.ways.reads]
         writes = [transport.outputs[slot] for slot in self.result_slots]
         return [*reads, *[None] * len(self.ways.captured)], writes
 
-    def adds(self, port: int, seen: Permutation) -> list[Transport]:
+    def adds(self, port: int, seen: StoredOrder) -> list[Transport]:
         is_result = port >= len(self.operands)
         if not is_result and port >= len(self.ways.reads):
             return []
         results = self.result_slots
         slot = results[port - len(self.operands)] if is_result else self.ways.reads[port]
+        shuffled = self.ways.try_shuffles(slot, is_result=is_result, seen=seen)
+        if isinstance(seen, Shuffle):
+            return [*shuffled]
         leads = self.ways.leads_to_try(slot, is_result=is_result, seen=seen)
         found = [transport for lead in leads for transport in self.ways.try_lead(lead)]
         found += [] if is_result else self.ways.try_sides(slot, seen)
-        return [*found, *self.ways.try_separately(slot, is_result=is_result, seen=seen)]
+        found += self.ways.try_separately(slot, is_result=is_result, seen=seen)
+        return [*found, *shuffled]
 
     @property
     def wanted(self) -> list[Transport]:
@@ -139,7 +146,7 @@ class NodeDraft(Draft):
         return bytes_in_einsum(str(equation), shapes, node.outputs[0].dtype, dims)
 
 
-def _reordered(shape: Shape | None, order: Permutation | None) -> Shape | None:
+def _reordered(shape: Shape | None, order: StoredOrder | None) -> Shape | None:
     return shape if shape is None or order is None else order.reorder(shape)
 
 
@@ -161,11 +168,13 @@ class TieDraft(Draft):
     def given(self) -> Transport:
         return Transport((None,) * len(self.tie.reads), (None,) * len(self.tie.writes))
 
-    def orders(self, transport: Transport) -> tuple[Orders, Orders]:
+    def orders(self, transport: Transport) -> tuple[PortOrders, PortOrders]:
         return [transport.inputs[index] for index in self.reads], transport.outputs
 
-    def adds(self, port: int, seen: Permutation) -> list[Transport]:
+    def adds(self, port: int, seen: StoredOrder) -> list[Transport]:
         """Axes of length 1 may stand anywhere, so they are left where the model has them."""
+        if isinstance(seen, Shuffle):
+            return []
         border = self._border(port)
         shape = shape_of(border.value)
         lead = self.tie.order_for(border, seen if shape is None else seen.settled(shape))
@@ -199,8 +208,8 @@ class DemandDraft(Draft):
     def given(self) -> Transport:
         return Transport((None,) * len(self.operands), ())
 
-    def orders(self, transport: Transport) -> tuple[Orders, Orders]:
+    def orders(self, transport: Transport) -> tuple[PortOrders, PortOrders]:
         return transport.inputs, transport.outputs
 
-    def adds(self, _port: int, _seen: Permutation) -> list[Transport]:
+    def adds(self, _port: int, _seen: StoredOrder) -> list[Transport]:
         return []

@@ -17,6 +17,7 @@ from relayout.assign.strategies.exact import solve
 from relayout.graph.read import is_op, perm_of
 from relayout.graph.source_line import source_line
 from relayout.layout.permutation import Permutation
+from relayout.layout.shuffle import Shuffle
 from relayout.layout.transport import Changes, Refusal, Transport
 from relayout.ops.einsum import equation_of_product
 from relayout.ops.measure import moving_transposes
@@ -239,6 +240,8 @@ def _reason(formulation: Formulation, draft: Draft, request: Request) -> str:
     order = None if stored is None else frame.seen(stored)
     if order is None:
         return "the number of axes is unknown"
+    if isinstance(order, Shuffle):
+        return f"{draft.node.op_type} takes the entries of its axes in this order only"
     if not isinstance(draft, NodeDraft):
         return f"the bodies of {draft.node.op_type} take and give it in this order only"
     return _node_reason(draft, request.port, order) + _by_equation(draft)

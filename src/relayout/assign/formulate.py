@@ -11,14 +11,23 @@ from typing import Any, TypeAlias
 import onnx_ir as ir
 
 from relayout.assign.borders import border_drafts
+from relayout.assign.dead_ends import drop_dead_ends
 from relayout.assign.drafts import Draft, NodeDraft
 from relayout.assign.frames import Frame, Frames, Tensor
 from relayout.assign.part import Part
-from relayout.assign.problem import LayoutProblem, Operator, Value, Variant, as_given, evaluate
+from relayout.assign.problem import (
+    CopyPrice,
+    LayoutProblem,
+    Operator,
+    Value,
+    Variant,
+    as_given,
+    evaluate,
+)
 from relayout.assign.variants import NodeVariants
 from relayout.graph.read import constant_of, is_op
 from relayout.infer.colours import infer_colours
-from relayout.layout.permutation import Permutation
+from relayout.layout.shuffle import StoredOrder
 from relayout.layout.transport import Transport
 from relayout.ops.bodies import has_ties
 from relayout.ops.measure import Objective, objective_of
@@ -51,7 +60,7 @@ class Formulation:
     is_quantised: bool = False
     """Whether a quantiser would make a step of changed rounding."""
 
-    def given_order(self, source: ir.Value, variant: int) -> Permutation | None:
+    def given_order(self, source: ir.Value, variant: int) -> StoredOrder | None:
         """The order in which a tensor that no node makes comes in a variant."""
         operator = self.problem.operators[self.sources[source]]
         return self.tensors[source].orders[operator.variants[variant].writes[0]]
@@ -160,7 +169,7 @@ class _Drafting:
         self.drafts: list[Draft] = []
         self.dissolved: list[ir.Node] = []
         self.touching: dict[ir.Value, list[tuple[Draft, int, Frame]]] = {}
-        self.waiting: deque[tuple[Tensor, Permutation]] = deque()
+        self.waiting: deque[tuple[Tensor, StoredOrder]] = deque()
         self.is_quantised = any(facts_of(node).numbers.quantises for node in part.nodes())
         self.outputs = [self._frame(value) for value in part.root.graph.outputs]
         for node in part.nodes():
@@ -253,7 +262,7 @@ class _Drafting:
         is_sum = terms.keeps_sums and facts_of(draft.node).numbers.sums_products
         return is_sum and transport != draft.given
 
-    def _want(self, frame: Frame, order: Permutation | None) -> int | None:
+    def _want(self, frame: Frame, order: StoredOrder | None) -> int | None:
         """The place of an order among the candidates of its tensor; None if it cannot be one."""
         if not frame.admits(order):
             return None
@@ -267,6 +276,7 @@ class _Drafting:
         return tensor.place(stored)
 
     def finish(self) -> Formulation:
+        drop_dead_ends(self.drafts, self.tensors, self.outputs)
         terms = self.terms
         numbers = {value: index for index, value in enumerate(self.tensors)}
         weigh = self._weighing()
@@ -276,11 +286,12 @@ class _Drafting:
         sources = [self._source(value, numbers, free=terms.free_inputs) for value in given]
         sinks = [self._sink(frame, numbers, free=terms.free_outputs) for frame in self.outputs]
         colours = infer_colours(self.part.region(n).view(n) for n in self.part.nodes()).colours
+        most = self._most(operators, weigh)
         values = [
             Value(
                 str(tensor.value.name),
                 tuple("?" if order is None else str(order) for order in tensor.orders),
-                weigh(tensor.bytes_moved(terms.dims), 1),
+                self._copy_price(tensor, weigh, most),
                 colours[tensor.value].layout_class if tensor.value in colours else None,
             )
             for tensor in self.tensors.values()
@@ -297,6 +308,26 @@ class _Drafting:
             tuple(self._notes()),
             self.is_quantised,
         )
+
+    def _copy_price(self, tensor: Tensor, weigh: Weigh, most: int) -> CopyPrice:
+        """No Transpose leads to a shuffle or away from it, so that costs more than anything."""
+        price = weigh(tensor.bytes_moved(self.terms.dims), 1)
+        if not tensor.shuffles:
+            return price
+        places = range(len(tensor.orders))
+        return tuple(
+            tuple(most if tensor.shuffles & {stored, wanted} else price for wanted in places)
+            for stored in places
+        )
+
+    def _most(self, operators: Sequence[Operator], weigh: Weigh) -> int:
+        """More than any choice costs that makes no copy of a shuffle."""
+        running = sum(max(variant.price for variant in each.variants) for each in operators)
+        copies = sum(
+            weigh(tensor.bytes_moved(self.terms.dims), 1) * len(tensor.orders)
+            for tensor in self.tensors.values()
+        )
+        return 1 + running + copies
 
     def _weighing(self) -> Weigh:
         copies = [
@@ -349,14 +380,14 @@ class _Drafting:
     def _source(self, value: ir.Value, numbers: Mapping[ir.Value, int], *, free: bool) -> Operator:
         """What comes from outside; an input that is free comes in any order, for nothing."""
         is_free = free and value in self.part.root.graph.inputs and not value.is_initializer()
-        places = range(len(self.tensors[value].orders)) if is_free else (0,)
+        places = self.tensors[value].axis_orders if is_free else (0,)
         variants = tuple(Variant((), (place,)) for place in places)
         return Operator(f"given {value.name}", (), (numbers[value],), variants)
 
     def _sink(self, frame: Frame, numbers: Mapping[ir.Value, int], *, free: bool) -> Operator:
         """What goes outside; an output that is free goes in any order, for nothing."""
         given = self._want(frame, None) or 0
-        others = range(len(self.tensors[frame.tensor].orders)) if free else ()
+        others = self.tensors[frame.tensor].axis_orders if free else ()
         places = dict.fromkeys((given, *others))
         variants = tuple(Variant((place,), ()) for place in places)
         return Operator(f"output {frame.tensor.name}", (numbers[frame.tensor],), (), variants)

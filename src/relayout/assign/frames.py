@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import onnx_ir as ir
 
 from relayout.graph.read import is_op, perm_of, rank_of, shape_of
 from relayout.layout.permutation import Permutation
+from relayout.layout.shuffle import Shuffle, StoredOrder
 from relayout.ops.measure import bytes_of
 
 ORDERS_PER_TENSOR = 12
 """More candidate orders of one tensor than this are not looked at."""
+
+SHUFFLES_PER_TENSOR = 4
+"""Nor more shuffles than this."""
+
+OrderKey: TypeAlias = tuple[int, ...] | Shuffle
+"""What two orders have in common between which no data moves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,24 +31,37 @@ class Frame:
     view: Permutation | None
     """None where the rank is unknown, so that only the given order exists."""
 
-    def admits(self, order: Permutation | None) -> bool:
+    def admits(self, order: StoredOrder | None) -> bool:
         """Whether the value can be wanted in `order` (None: as given).
 
         In a model that is not valid an operator may give another rank than is declared.
         """
         if order is None:
             return True
+        if isinstance(order, Shuffle):
+            return self._is_tensor and order.rank == self._rank
         return order.is_identity if self.view is None else order.rank == self.view.rank
 
-    def stored(self, order: Permutation | None) -> Permutation | None:
+    def stored(self, order: StoredOrder | None) -> StoredOrder | None:
         """The order of the tensor when the value is wanted in `order` (None: as given)."""
-        if self.view is None:
-            return None
+        if self.view is None or isinstance(order, Shuffle):
+            return order
         return self.view if order is None else self.view.then(order)
 
-    def seen(self, stored: Permutation) -> Permutation | None:
-        """The order of the value when the tensor is in `stored`."""
+    def seen(self, stored: StoredOrder) -> StoredOrder | None:
+        """The order of the value when the tensor is in `stored`; None where it has none."""
+        if isinstance(stored, Shuffle):
+            return stored if self._is_tensor else None
         return None if self.view is None else self.view.inverse().then(stored)
+
+    @property
+    def _is_tensor(self) -> bool:
+        """Whether the axes of the value are those of the tensor, in their order."""
+        return self.view is not None and self.view.is_identity
+
+    @property
+    def _rank(self) -> int | None:
+        return None if self.view is None else self.view.rank
 
 
 @dataclass(slots=True)
@@ -88,8 +109,8 @@ class Tensor:
 
     value: ir.Value
     rank: int | None
-    orders: list[Permutation | None] = field(default_factory=list)
-    _places: dict[tuple[int, ...], int] = field(default_factory=dict)
+    orders: list[StoredOrder | None] = field(default_factory=list)
+    _places: dict[OrderKey, int] = field(default_factory=dict)
     full: bool = False
     """Whether an order was left out because there were too many."""
     runs: int = 1
@@ -107,13 +128,13 @@ class Tensor:
             tensor._places[tensor._key(given)] = 0
         return tensor
 
-    def place(self, order: Permutation | None) -> int | None:
+    def place(self, order: StoredOrder | None) -> int | None:
         """Where an order stands among the candidates."""
         if order is None:
             return 0
         return self._places.get(self._key(order))
 
-    def add(self, order: Permutation, *, is_given: bool) -> bool:
+    def add(self, order: StoredOrder, *, is_given: bool) -> bool:
         """Make an order a candidate if there is room; whether it is one now.
 
         There is always room for an order in which the given model has the tensor.
@@ -121,18 +142,42 @@ class Tensor:
         key = self._key(order)
         if key in self._places:
             return True
-        if len(self.orders) >= ORDERS_PER_TENSOR and not is_given:
+        alike = sum(
+            isinstance(other, Shuffle) == isinstance(order, Shuffle) for other in self.orders
+        )
+        most = SHUFFLES_PER_TENSOR if isinstance(order, Shuffle) else ORDERS_PER_TENSOR
+        if alike >= most and not is_given:
             self.full = True
             return False
         self._places[key] = len(self.orders)
         self.orders.append(order)
         return True
 
+    @property
+    def shuffles(self) -> set[int]:
+        """The places of the candidates that no Transpose leads to."""
+        return {place for place, order in enumerate(self.orders) if isinstance(order, Shuffle)}
+
+    @property
+    def axis_orders(self) -> list[int]:
+        """The places of the others."""
+        shuffles = self.shuffles
+        return [place for place in range(len(self.orders)) if place not in shuffles]
+
     def bytes_moved(self, dims: Mapping[str, int]) -> int:
         """What one copy reads and writes; it runs as often as the tensor is made."""
         return self.runs * 2 * bytes_of(self.value, dims)
 
-    def _key(self, order: Permutation) -> tuple[int, ...]:
+    def keep(self, places: Sequence[int]) -> None:
+        """Have no more candidates than these."""
+        self.orders = [self.orders[place] for place in places]
+        self._places = {
+            self._key(order): place for place, order in enumerate(self.orders) if order is not None
+        }
+
+    def _key(self, order: StoredOrder) -> OrderKey:
+        if isinstance(order, Shuffle):
+            return order
         if not self._unit_axes:
             return order.axes
         return tuple(axis for axis in order.axes if axis not in self._unit_axes)

@@ -11,14 +11,15 @@ import onnx_ir as ir
 from relayout.graph.read import NodeView, constant_of, shape_of
 from relayout.graph.region import Region, captured_by
 from relayout.layout.permutation import Permutation
+from relayout.layout.shuffle import StoredOrder
 from relayout.layout.transport import Refusal, Transport
+from relayout.ops.registry import shuffles_of
 from relayout.ops.rule import OpRule, ask, ask_joint, ask_separate
+from relayout.ops.shuffles import RESULT
 from relayout.targets.target import Target
 
 SEPARATE_ORDERS = 4
 """How many orders of an operand are combined with those of the others, the given one included."""
-
-RESULT = -1
 
 
 @dataclass(slots=True)
@@ -38,6 +39,9 @@ class NodeVariants:
     """The orders of operands that the rule was asked about; None stands for the lead."""
     separate: dict[int, list[Permutation | None]] = field(default_factory=dict)
     """By operand, or `RESULT`, the orders that are combined with those of the others."""
+
+    shuffles: dict[int, list[StoredOrder | None]] = field(default_factory=dict)
+    """By operand, or `RESULT`, the orders of entries that are combined with those of the others."""
 
     @classmethod
     def of(cls, node: ir.Node, region: Region, target: Target) -> NodeVariants:
@@ -98,6 +102,25 @@ class NodeVariants:
             for *inputs, result in product(*choices)
         ]
         return [answer for answer in answers if isinstance(answer, Transport)]
+
+    def try_shuffles(self, slot: int, *, is_result: bool, seen: StoredOrder) -> Sequence[Transport]:
+        """The restatements in which the entries of some axis come in another order."""
+        if (is_result and slot) or self.view.unknown_attribute is not None:
+            return []
+        facts, port = shuffles_of(self.view), RESULT if is_result else slot
+        if not facts.apart or is_result:
+            return facts.rule(self.view, {port: seen})
+        known = self.shuffles.setdefault(port, [None])
+        if len(known) >= SEPARATE_ORDERS or seen in known:
+            return []
+        known.append(seen)
+        others = [each for each in self.shuffles if each != port]
+        combinations = (
+            {each: order for each, order in zip(others, orders, strict=True) if order is not None}
+            for orders in product(*(self.shuffles[each] for each in others))
+        )
+        answers = (facts.rule(self.view, {port: seen, **orders}) for orders in combinations)
+        return [transport for answer in answers for transport in answer]
 
     def _settled(self, slot: int, *, is_result: bool, seen: Permutation) -> Permutation:
         values = self.node.outputs if is_result else self.node.inputs

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 if TYPE_CHECKING:
     from relayout.layout.blocks import Length
-    from relayout.layout.permutation import Permutation
+    from relayout.layout.shuffle import Shuffle, StoredOrder
 
 AttributeValue: TypeAlias = int | float | str | Sequence[int] | Sequence[float] | None
 """A changed attribute; None removes it."""
@@ -42,6 +42,8 @@ class Changes:
     """Operands that get axes of length 1, at these positions, after their permutation."""
     reshapes: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     """Operands that get another shape, as Reshape is given one, after their permutation."""
+    takes: Mapping[int, Shuffle] = field(default_factory=dict)
+    """Constant operands whose entries along an axis come in another order."""
     gathers: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     """Operands computed at run time whose entries (along axis 0) are read at these positions."""
     lookups: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
@@ -76,6 +78,7 @@ class Changes:
             {**self.constants, **other.constants},
             {**self.unsqueezes, **other.unsqueezes},
             {**self.reshapes, **other.reshapes},
+            {**self.takes, **other.takes},
             {**self.gathers, **other.gathers},
             {**self.lookups, **other.lookups},
             {**self.lengths, **other.lengths},
@@ -97,11 +100,12 @@ class Transport:
     """The same operator on permuted tensors.
 
     The law: if operand `i` is given as `Transpose(x[i], inputs[i])` and the node is changed as
-    stated, then result `j` is `Transpose(y[j], outputs[j])`. None means "as it was".
+    stated, then result `j` is `Transpose(y[j], outputs[j])`; a shuffle stands for the same entries
+    in another order. None means "as it was".
     """
 
-    inputs: tuple[Permutation | None, ...]
-    outputs: tuple[Permutation | None, ...]
+    inputs: tuple[StoredOrder | None, ...]
+    outputs: tuple[StoredOrder | None, ...]
     changes: Changes = _AS_IT_WAS
 
 

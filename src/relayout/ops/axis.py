@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from relayout.graph.read import NodeView, Parameter
 from relayout.layout.transport import Changes, Refusal, Transport
-from relayout.ops import axis_maps, rows
+from relayout.ops import axis_maps, rows, shuffles
 from relayout.ops.facts import (
     CARRIES,
     Evaluation,
@@ -107,6 +107,7 @@ FACTS: tuple[OpFacts, ...] = (
         kernel=rowwise(rows.softmax),
         layout=CARRIES,
         axes=axis_maps.softmax,
+        shuffles=shuffles.following(shuffles.softmax),
         copies=InnerCopies.SOFTMAX,
     ),
     OpFacts(
@@ -122,6 +123,7 @@ FACTS: tuple[OpFacts, ...] = (
         kernel=INJECTIVE,
         layout=CARRIES,
         axes=axis_maps.concat,
+        shuffles=shuffles.ShuffleFacts(shuffles.concat, apart=True),
         lengths=LengthFacts(entries.joined),
         numbers=NumberFacts(Evaluation.MOVES),
         storage=Storage.JOINED,

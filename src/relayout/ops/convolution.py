@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from relayout.layout.transport import Changes, Refusal, Transport
+from relayout.ops import shuffles
 from relayout.ops.facts import KnownLayout, LayoutFacts, NumberFacts, OpFacts, Storage
 from relayout.ops.kernels import COMPLEX, KernelFacts, Role, WeightRule
 from relayout.ops.kind import Kind
@@ -117,6 +118,7 @@ FACTS: tuple[OpFacts, ...] = (
             pads=True,
         ),
         layout=_convolving(1),
+        shuffles=shuffles.following(shuffles.convolution(0)),
         numbers=NumberFacts(sums_products=True, joins_quantisers=True),
         storage=Storage.PASSED,
     ),
@@ -130,6 +132,7 @@ FACTS: tuple[OpFacts, ...] = (
             weight_results=_results_along(1),
         ),
         layout=_convolving(1, "IO"),
+        shuffles=shuffles.following(shuffles.convolution(1)),
         numbers=NumberFacts(sums_products=True),
         storage=Storage.PASSED,
     ),

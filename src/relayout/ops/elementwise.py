@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from relayout.layout.splitting import AxisMap
 from relayout.layout.transport import Refusal, Transport
 from relayout.ops import axis_maps
 from relayout.ops.facts import (
@@ -26,10 +27,19 @@ if TYPE_CHECKING:
 
 def dropout(view: NodeView, order: Permutation) -> Transport | Refusal:
     """The inference form is an identity with a mask; the training form draws by element order."""
+    return lead_only(view, order) if _is_inference(view) else DRAWS
+
+
+def dropout_axes(view: NodeView) -> AxisMap | Refusal:
+    return axis_maps.one_by_one(view) if _is_inference(view) else DRAWS
+
+
+DRAWS = Refusal("Dropout in training mode draws its mask in element order")
+
+
+def _is_inference(view: NodeView) -> bool:
     training = view.constant(2) if view.has(2) else None
-    if view.has(2) and (training is None or bool(training.item())):
-        return Refusal("Dropout in training mode draws its mask in element order")
-    return lead_only(view, order)
+    return not view.has(2) or (training is not None and not bool(training.item()))
 
 
 def dynamic_quantize(view: NodeView, order: Permutation) -> Transport:
@@ -75,9 +85,7 @@ def _clip_kind(view: NodeView) -> Kind:
 
 def _dropout_kind(view: NodeView) -> Kind:
     """An identity at inference."""
-    training = view.constant(2) if view.has(2) else None
-    is_inference = not view.has(2) or (training is not None and not bool(training.item()))
-    return Kind.ELEMENTWISE if is_inference else Kind.OPAQUE
+    return Kind.ELEMENTWISE if _is_inference(view) else Kind.OPAQUE
 
 
 UNARY = (
@@ -117,6 +125,7 @@ FACTS = (
         OpRule(dropout),
         kernel=KernelFacts(_dropout_kind, (1, 2)),
         layout=CARRIES,
+        axes=dropout_axes,
         storage=Storage.PART,
     ),
     OpFacts(

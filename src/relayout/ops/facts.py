@@ -15,6 +15,7 @@ from relayout.ops.kernels import KernelFacts
 from relayout.ops.lengths.cuts import Cut
 from relayout.ops.lengths.entries import Entries, Known
 from relayout.ops.rule import NOTHING_KNOWN, OpRule
+from relayout.ops.shuffles import ShuffleFacts
 
 if TYPE_CHECKING:
     from relayout.ops.control import Tie
@@ -149,3 +150,5 @@ class OpFacts:
     """Whether it treats all elements of operand 0 alike, and each by itself."""
     computes_only: bool = True
     """Whether it only computes, so that it may be removed where nothing reads its results."""
+    shuffles: ShuffleFacts | None = None
+    """What it does to entries in another order, where that does not follow from `axes`."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Changes, Refusal, Transport
-from relayout.ops import axis_maps, rows
+from relayout.ops import axis_maps, rows, shuffles
 from relayout.ops import normalization_steps as by_steps
 from relayout.ops.facts import CARRIES, KnownLayout, LayoutFacts, OpFacts, Storage
 from relayout.ops.kernels import COMPLEX, OPAQUE, KernelFacts, rowwise
@@ -97,6 +97,7 @@ FACTS: tuple[OpFacts, ...] = (
         kernel=KernelFacts(_batch_kind),
         layout=LayoutFacts(prefers_channels_first=True, carries=True),
         axes=axis_maps.by_channel,
+        shuffles=shuffles.following(shuffles.by_channel),
         storage=Storage.PASSED,
     ),
     OpFacts(("LRN",), OpRule(local_response), kernel=OPAQUE, layout=CHANNELS_FIRST),
@@ -119,6 +120,7 @@ FACTS: tuple[OpFacts, ...] = (
         kernel=rowwise(rows.trailing),
         layout=CARRIES,
         axes=axis_maps.trailing,
+        shuffles=shuffles.following(shuffles.trailing),
     ),
     OpFacts(("MeanVarianceNormalization",), OpRule(mean_variance), kernel=COMPLEX, layout=CARRIES),
 )

@@ -9,7 +9,7 @@ import onnx_ir as ir
 
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Changes, Refusal, Transport
-from relayout.ops import axis_maps
+from relayout.ops import axis_maps, shuffles
 from relayout.ops.broadcasting import aligned
 from relayout.ops.facts import KnownLayout, LayoutFacts, NumberFacts, OpFacts
 from relayout.ops.kernels import COMPLEX, INJECTIVE, OPAQUE, KernelFacts, Role, WeightRule
@@ -191,6 +191,7 @@ FACTS: tuple[OpFacts, ...] = (
         kernel=_multiplying(_columns),
         layout=MATRICES,
         axes=axis_maps.product,
+        shuffles=shuffles.following(shuffles.matmul),
         numbers=PRODUCT,
     ),
     OpFacts(
@@ -198,6 +199,7 @@ FACTS: tuple[OpFacts, ...] = (
         product_rule(Dialect(write_gemm, readings_by_flags)),
         kernel=_multiplying(_columns_by_flag),
         layout=MATRICES,
+        shuffles=shuffles.following(shuffles.gemm),
         numbers=PRODUCT,
     ),
     OpFacts(("MatMulInteger",), _integer_rule((1, 0, 3, 2)), kernel=COMPLEX, layout=MATRICES),

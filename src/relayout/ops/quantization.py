@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from relayout.graph.read import shape_of
 from relayout.layout.transport import Changes, Refusal, Transport
-from relayout.ops import axis_maps
+from relayout.ops import axis_maps, shuffles
 from relayout.ops.facts import CARRIES, NumberFacts, OpFacts
 from relayout.ops.kernels import ELEMENTWISE
 from relayout.ops.named_axes import SCALES_PER_AXIS
@@ -69,6 +69,7 @@ def _quantiser(op_type: str, *, quantises: bool) -> OpFacts:
         kernel=ELEMENTWISE,
         layout=CARRIES,
         axes=axis_maps.quantized,
+        shuffles=shuffles.following(shuffles.quantized),
         numbers=NumberFacts(quantises=quantises),
     )
 

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from relayout.graph.read import NodeView
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Changes, Refusal, Transport
-from relayout.ops import axis_maps, rows
+from relayout.ops import axis_maps, rows, shuffles
 from relayout.ops.facts import CARRIES, Evaluation, NumberFacts, OpFacts
 from relayout.ops.kernels import KernelFacts, Role, RowsRule
 from relayout.ops.kind import Kind
@@ -97,6 +97,7 @@ def _reduction(*op_types: str, numbers: NumberFacts | None = None) -> OpFacts:
         kernel=reducing(rows.reduced, shaping=(1,)),
         layout=CARRIES,
         axes=axis_maps.reduced,
+        shuffles=shuffles.following(shuffles.reduced),
         numbers=numbers or NumberFacts(),
     )
 

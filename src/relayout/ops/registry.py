@@ -47,6 +47,7 @@ from relayout.ops import (
 from relayout.ops.facts import OpFacts
 from relayout.ops.like import facts_like
 from relayout.ops.rule import OpRule, ask
+from relayout.ops.shuffles import EntryMap, ShuffleFacts, following
 from relayout.registry.registry import installed, loaded, plugin_of
 
 GROUP = "relayout.ops"
@@ -128,6 +129,22 @@ def rule_of(view: NodeView) -> OpRule:
 def transport(view: NodeView, order: Permutation) -> Transport | Refusal:
     """The node restated for a lead operand stored in `order`."""
     return ask(rule_of(view), view, order)
+
+
+def shuffles_of(view: NodeView) -> ShuffleFacts:
+    """How a node runs where the entries of an axis come in another order."""
+    return facts_of(view.node).shuffles or _BY_AXES
+
+
+def _entry_map(view: NodeView) -> EntryMap | Refusal:
+    """Axes that can be split into any factors are collections, whose entries may come anyhow."""
+    found = axis_map(view)
+    if isinstance(found, Refusal):
+        return found
+    return EntryMap(found.operands, found.results, found.whole)
+
+
+_BY_AXES = following(_entry_map)
 
 
 def axis_map(view: NodeView) -> AxisMap | Refusal:

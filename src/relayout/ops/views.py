@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,8 @@ import numpy as np
 from relayout.graph.read import NodeView, Parameter, nonzero_lengths, perm_of, shape_of
 from relayout.layout.blocks import UNIT, Block, Reshaping, Size, product, sizes_of
 from relayout.layout.permutation import Permutation
+from relayout.layout.shuffle import StoredOrder
+from relayout.layout.shuffled_views import carry_entries, pull_entries
 from relayout.layout.transport import Changes, Refusal, Transport
 from relayout.ops import axis_maps
 from relayout.ops.facts import Evaluation, LengthFacts, NumberFacts, OpFacts
@@ -17,6 +20,7 @@ from relayout.ops.kind import Kind
 from relayout.ops.lengths import entries
 from relayout.ops.named_axes import AXES
 from relayout.ops.rule import OpRule
+from relayout.ops.shuffles import RESULT, ShuffleFacts
 
 TARGET = Parameter("shape", 1)
 
@@ -125,10 +129,7 @@ def flatten(view: NodeView, order: Permutation) -> Transport | Refusal:
     carried = given.carry(order)
     if isinstance(carried, Block):
         return _torn(view, carried)
-    axis = _flatten_axis(view, order.rank)
-    first = range(axis) if carried[0] == 0 else range(axis, order.rank)
-    wide = [axis for axis in first if given.source[axis] != UNIT]
-    end = max((order.position(axis) + 1 for axis in wide), default=0)
+    end = _flattened_at(view, given, order, carried[0])
     return _reshaped(view, order, carried, Changes(attributes={"axis": end}))
 
 
@@ -218,6 +219,55 @@ def _source(view: NodeView) -> tuple[Size, ...] | Refusal:
     return sizes_of(dims, "source")
 
 
+def _shuffles(
+    reshaping: Callable[[NodeView], Reshaping | Refusal],
+    restated: Callable[[NodeView, Reshaping, StoredOrder, StoredOrder], Changes | None],
+) -> ShuffleFacts:
+    """Axes that are merged or split in another order than the model describes."""
+
+    def rule(view: NodeView, orders: Mapping[int, StoredOrder]) -> Sequence[Transport]:
+        ((port, order),) = orders.items()
+        given = reshaping(view)
+        if isinstance(given, Refusal) or port not in {0, RESULT}:
+            return ()
+        source = pull_entries(given, order) if port == RESULT else order
+        result = order if port == RESULT else carry_entries(given, order)
+        if source is None or result is None:
+            return ()
+        changes = restated(view, given, source, result)
+        others = (None,) * (view.arity - 1)
+        return () if changes is None else (Transport((source, *others), (result,), changes),)
+
+    return ShuffleFacts(rule)
+
+
+def _reshaped_entries(
+    _view: NodeView, given: Reshaping, source: StoredOrder, result: StoredOrder
+) -> Changes | None:
+    target = given.target(_axes_of(source), _axes_of(result))
+    if target is None:
+        return None
+    return Changes(attributes={"allowzero": None}, constants={1: np.asarray(target, np.int64)})
+
+
+def _flattened_entries(
+    view: NodeView, given: Reshaping, source: StoredOrder, _result: StoredOrder
+) -> Changes | None:
+    return Changes(attributes={"axis": _flattened_at(view, given, _axes_of(source))})
+
+
+def _axes_of(order: StoredOrder) -> Permutation:
+    return order if isinstance(order, Permutation) else Permutation.identity(order.rank)
+
+
+def _flattened_at(view: NodeView, given: Reshaping, order: Permutation, first: int = 0) -> int:
+    """Where the axes that become the first one end, or those of the second if that comes first."""
+    axis = _flatten_axis(view, order.rank)
+    group = range(axis) if first == 0 else range(axis, order.rank)
+    wide = [axis for axis in group if given.source[axis] != UNIT]
+    return max((order.position(axis) + 1 for axis in wide), default=0)
+
+
 def _pulled(
     view: NodeView, given: Reshaping | Refusal, result: Permutation
 ) -> Permutation | Refusal:
@@ -298,12 +348,14 @@ FACTS: tuple[OpFacts, ...] = (
         ("Flatten",),
         OpRule(flatten, pull_flatten),
         kernel=_reshaping_kernel(Kind.INJECTIVE),
+        shuffles=_shuffles(_flattening, _flattened_entries),
         numbers=MOVES,
     ),
     OpFacts(
         ("Reshape",),
         OpRule(reshape, pull_reshape),
         kernel=_reshaping_kernel(Kind.INJECTIVE, (1,)),
+        shuffles=_shuffles(_reshaping, _reshaped_entries),
         lengths=LengthFacts(
             entries.same,
             entries.reshaped,

@@ -26,7 +26,6 @@ from relayout.rewrite.learn_shape import LearnShape
 from relayout.rewrite.matmul import FoldIntoGemm, FoldIntoMatMul
 from relayout.rewrite.product_reshapes import ReshapeOutsideProduct
 from relayout.rewrite.refine import adopt_shapes, has_vague_moves, refine_shapes
-from relayout.rewrite.reorder_weights import ReorderWeights
 from relayout.rewrite.splits import GroupTransposedLegs
 from relayout.rewrite.transposes import ComposeChain, DropIdentity, FoldConstant, ShareEqual
 from relayout.rewrite.unit_axes import UnitAxisMoveToReshape
@@ -222,7 +221,6 @@ def simplifying() -> Sequence[Rewrite]:
         ComposeChain(),
         FoldConstant(),
         ShareEqual(),
-        ReorderWeights(),
         FoldIntoEinsum(),
     )
 

@@ -227,7 +227,12 @@ def _nominal(shape: Shape) -> int:
 
 def replace_chain(chain: Chain, steps: Iterable[ViewStep], editor: Editor) -> list[ir.Node]:
     """Let the steps stand for the chain; the nodes to look at again."""
-    last, value = chain.nodes[-1], chain.source
+    steps, last, value = tuple(steps), chain.nodes[-1], chain.source
+    if len(chain.nodes) > 1 and _does_alone(last, chain.sizes, steps, editor):
+        before = chain.nodes[-2]
+        editor.read(last, 0, value)
+        editor.discard(before)
+        return [last]
     touched: list[ir.Node | None] = []
     for step in steps:
         value = _added(step, value, chain, editor)
@@ -236,6 +241,14 @@ def replace_chain(chain: Chain, steps: Iterable[ViewStep], editor: Editor) -> li
     editor.substitute(chain.result, value, origin=last)
     editor.discard(last)
     return [node for node in touched if node is not None]
+
+
+def _does_alone(node: ir.Node, given: Sizes, steps: Sequence[ViewStep], editor: Editor) -> bool:
+    """Whether a node that only reshapes does all that these steps do, and so keeps its name."""
+    if len(steps) != 1 or steps[0].moves or is_op(node, "Transpose", *BLOCK_MOVES):
+        return False
+    reading = read_links(editor.region.view(node), given)
+    return reading is not None and reading.shape == steps[0].shape
 
 
 def _added(step: ViewStep, value: ir.Value, chain: Chain, editor: Editor) -> ir.Value:

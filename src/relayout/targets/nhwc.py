@@ -131,7 +131,7 @@ def _demanding(op_type: str, weights: str) -> OpRule:
         can change these.
         """
         order = kernel.inputs[0] if isinstance(kernel, Transport) else None
-        if order is None:
+        if not isinstance(order, Permutation):
             return kernel
         is_refused = isinstance(standard.transport(view, order), Refusal)
         if is_refused and _keeps_channels(view):
@@ -146,7 +146,8 @@ def _demanding(op_type: str, weights: str) -> OpRule:
 
     def wanted(view: NodeView) -> Permutation | None:
         kernel = kernel_for(view)
-        return None if isinstance(kernel, Refusal) else kernel.inputs[0]
+        order = None if isinstance(kernel, Refusal) else kernel.inputs[0]
+        return order if isinstance(order, Permutation) else None
 
     return replace(standard, transport=transport, wanted=wanted, barrier=False)
 

@@ -196,23 +196,27 @@ class NodeWriter:
             op_type, operands, attributes, before=before, hint=hint, like=value, shape=shape
         )
 
-    def gathered(self, value: ir.Value, positions: Sequence[int], *, before: ir.Node) -> ir.Value:
-        """The entries of `value` along axis 0, read at these positions."""
+    def gathered(
+        self, value: ir.Value, positions: Sequence[int], *, before: ir.Node | None, axis: int = 0
+    ) -> ir.Value:
+        """The entries of `value` along an axis, read at these positions."""
         tensor = constant_of(value)
         hint = f"{value.name}_gathered"
         if tensor is not None:
-            array = tensor.numpy()[list(positions)]
+            array = tensor.numpy().take(positions, axis)
             return self.constant(ir.Tensor(array, dtype=tensor.dtype), hint=hint, before=before)
         indices = self.constant(np.asarray(positions, np.int64), hint=f"{hint}_at", before=before)
-        shape = None if value.shape is None else ir.Shape([len(positions), *value.shape[1:]])
+        shape = None if value.shape is None else list(value.shape)
+        if shape is not None:
+            shape[axis] = len(positions)
         return self.add(
             "Gather",
             [value, indices],
-            {"axis": 0},
+            {"axis": axis},
             before=before,
             hint=hint,
             like=value,
-            shape=shape,
+            shape=None if shape is None else ir.Shape(shape),
         )
 
 
