@@ -23,7 +23,7 @@ from relayout.rewrite.factors import QuantisedMatrix
 from relayout.rewrite.folding import FoldConstants
 from relayout.rewrite.kernel_weights import store_weights
 from relayout.rewrite.learn_shape import LearnShape
-from relayout.rewrite.matmul import FoldIntoGemm, FoldIntoMatMul
+from relayout.rewrite.matmul import ExchangeWithVector, FoldIntoGemm, FoldIntoMatMul
 from relayout.rewrite.product_reshapes import ReshapeOutsideProduct
 from relayout.rewrite.refine import adopt_shapes, has_vague_moves, refine_shapes
 from relayout.rewrite.reorder_weights import ReorderWeights
@@ -186,7 +186,8 @@ def _attentions(target: Target) -> tuple[PipelineStep, ...]:
 
 
 def _local_rules(target: Target) -> tuple[PipelineStep, ...]:
-    return _rules(lambda: (*simplifying(), FoldIntoGemm(), FoldIntoMatMul(target)))
+    products = (FoldIntoGemm(), FoldIntoMatMul(target), ExchangeWithVector())
+    return _rules(lambda: (*simplifying(), *products))
 
 
 def _rules(rewrites: Callable[[], Sequence[Rewrite]]) -> tuple[PipelineStep, ...]:
