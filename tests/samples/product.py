@@ -54,8 +54,10 @@ def _matmul() -> Iterator[Sample]:
 
 def _integer() -> Iterator[Sample]:
     for note, (left, right, _, admits) in _SHAPES.items():
-        per_column = [] if _is_vector(left, right) else [[None, small(right[-1], **_U8)]]
-        for zeros in ([], [np.uint8(3)], [np.uint8(3), np.uint8(2)], *per_column):
+        zeros_given: list[list[Any]] = [[], [np.uint8(3)], [np.uint8(3), np.uint8(2)]]
+        if not _is_vector(left, right):
+            zeros_given.append([None, small(right[-1], **_U8)])
+        for zeros in zeros_given:
             operands = [small(*left, **_U8), small(*right, **_U8), *map(_scalar, zeros)]
             yield Sample("MatMulInteger", 10, operands, admits=admits, note=note)
     rows = [small(3, 4, 5, **_U8), small(5, 6, **_U8), small(4, 1, **_U8)]
