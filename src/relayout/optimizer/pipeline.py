@@ -10,6 +10,7 @@ from typing import Protocol, TypeAlias
 
 import onnx_ir as ir
 
+from relayout.graph.editing.naming import name_transposes
 from relayout.graph.invariants import Signature, check
 from relayout.rewrite.atoms import JoinReshapes, RaiseSplit, SinkMerge
 from relayout.rewrite.attention import JoinHeads, RaiseAttention
@@ -58,6 +59,9 @@ class Pass:
 
     def run(self, model: ir.Model) -> Outcome:
         return Outcome(self.name, self.apply(model))
+
+
+NAMING = Pass("name Transposes", name_transposes)
 
 
 class Observer(Protocol):
@@ -111,7 +115,8 @@ def local_rules(target: Target) -> Pipeline:
     Products are left as they are: the choice of layouts knows more ways to write them.
     """
     store = Pass("store weights", lambda model: store_weights(model, target))
-    return Pipeline((store, *_with_shapes(_rules(simplifying)).steps, *_attentions(target)))
+    shaped = _with_shapes(_rules(simplifying)).steps
+    return Pipeline((store, *shaped, *_attentions(target), NAMING))
 
 
 def learn_shapes(model: ir.Model) -> ir.Model:
@@ -151,6 +156,7 @@ def chosen(
         Pass("define kernels", define_kernels),
         *_local_rules(target),
         *_last_rules(target),
+        NAMING,
     )
     if not by_factors:
         return Pipeline(choice)
