@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import onnx
@@ -137,17 +136,8 @@ def test_nodes_out_of_order_are_sorted_and_reported() -> None:
     onnx.checker.check_model(result, full_check=True)
 
 
-BAD_ATTRIBUTES: list[Callable[[], onnx.NodeProto]] = [
-    lambda: node("Transpose", "x", "y", perm=[0, 0]),
-    lambda: node("Transpose", "x", "y", perm=[0]),
-    lambda: node("Transpose", "x", "y", perm=[-1, 0]),
-    lambda: node("Transpose", "x", "y", perm=1.5),
-]
-
-
-@pytest.mark.parametrize("make", BAD_ATTRIBUTES)
-def test_bad_attributes_are_left_alone(make: Callable[[], onnx.NodeProto]) -> None:
-    given = model([make()])
+def test_a_perm_that_is_no_list_of_integers_is_left_alone() -> None:
+    given = model([node("Transpose", "x", "y", perm=1.5)])
     assert to_proto(load(given)) == given
 
 

@@ -28,7 +28,7 @@ MATMULS = [
 ]
 EINSUMS = [s for s in products.SAMPLES if s.op_type == "Einsum"]
 BROADCAST = {"broadcast batch", "unit batch weight", "left is one matrix"}
-VECTORS = {"vector", "left is a vector"}
+VECTORS = {s.note for s in MATMULS if any(x is not None and x.ndim == 1 for x in s.inputs)}
 
 
 def answers(sample: Sample, target: Target) -> list[Transport | Refusal]:

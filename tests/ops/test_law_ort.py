@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from relayout.layout.permutation import Permutation
-from relayout.layout.transport import Refusal
+from relayout.layout.transport import Refusal, Transport
+from relayout.ops.rule import ask
 from relayout.targets.target import ORT
 from tests.ops import law
 from tests.samples import product
@@ -74,12 +75,42 @@ def test_a_factor_under_a_transpose_that_the_runtime_reads(
         assert {form.outputs for form in alone} == {(None,), (swap,)}
 
 
-def test_a_vector_is_left_to_matmul() -> None:
+def _with_vector(*shapes: tuple[int, ...], **attributes: float) -> Sample:
+    factors = [small(*shape) for shape in shapes]
+    if not attributes:
+        return Sample("MatMul", 13, factors, runtime="ort")
+    return Sample("FusedMatMul", 1, factors, attributes, domain="com.microsoft", runtime="ort")
+
+
+@pytest.mark.parametrize("alpha", [{}, {"alpha": 2.0}], ids=["MatMul", "FusedMatMul"])
+def test_a_product_with_a_vector_is_never_given_flags(alpha: dict[str, float]) -> None:
     for shapes in (((3, 4, 5), (5,)), ((5,), (3, 5, 6))):
-        sample = Sample("MatMul", 13, [small(*shape) for shape in shapes], runtime="ort")
-        for operand, shape in enumerate(shapes):
-            for order in law.orders(len(shape)):
-                assert not law.check_joint(sample, operand, order, ORT)
+        matrices = 0 if len(shapes[0]) > 1 else 1
+        sample = _with_vector(*shapes, **alpha)
+        for order in law.orders(3):
+            answer = law.check(sample, order, ORT)
+            assert isinstance(answer, Transport)
+            assert not {"transA", "transB"} & {k for k, v in answer.changes.attributes.items() if v}
+            assert answer.changes.op_type is None
+            for form in law.check_joint(sample, matrices, order, ORT):
+                assert form.outputs == answer.outputs
+
+
+def test_a_product_with_a_vector_has_two_orders_of_matrices_for_each_result() -> None:
+    sample = _with_vector((3, 4, 5), (5,))
+    (form,) = law.check_joint(sample, 0, Permutation.of(1, 0, 2), ORT)
+    assert form.inputs == (Permutation.of(1, 2, 0), None)
+    assert form.outputs == (Permutation.of(1, 0),)
+
+
+def test_flags_beside_a_vector() -> None:
+    """The runtime reads transB as it is stated, and transA otherwise."""
+    stated = _with_vector((5,), (3, 6, 5), transB=1)
+    swapped = law.check(stated, Permutation.of(0, 2, 1), ORT)
+    assert isinstance(swapped, Transport)
+    assert swapped.changes.operand_order is None
+    misread = law.view_of(_with_vector((3, 5, 5), (5,), transA=1))
+    assert isinstance(ask(ORT.rule_of(misread), misread, Permutation.of(0, 2, 1)), Refusal)
 
 
 def test_integers_have_no_flags() -> None:

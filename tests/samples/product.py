@@ -22,12 +22,15 @@ _SHAPES: dict[str, tuple[tuple[int, ...], tuple[int, ...], int, int]] = {
     "weight": ((2, 3, 4, 5), (5, 6), 11, 5),
     "square weight": ((3, 4, 4), (4, 4), 3, 1),
     "unit batch weight": ((2, 3, 4, 5), (1, 5, 6), 11, 5),
-    "vector": ((2, 3, 4, 5), (5,), 5, 5),
+    "vector": ((2, 3, 4, 5), (5,), 23, 23),
+    "square and vector": ((4, 4), (4,), 1, 1),
     "right lacks a batch axis": ((2, 3, 4, 5), (3, 5, 6), 3, 1),
     "left lacks a batch axis": ((2, 3, 4, 5), (7, 2, 3, 5, 6), 3, 1),
     "left lacks all batch axes": ((4, 5), (3, 5, 6), 3, 0),
     "left is one matrix": ((1, 4, 5), (2, 3, 5, 6), 11, 0),
-    "left is a vector": ((5,), (3, 5, 6), 0, 0),
+    "left is a vector": ((5,), (3, 5, 6), 5, 5),
+    "vector and square": ((4,), (4, 4), 1, 1),
+    "two vectors": ((4,), (4,), 0, 0),
     "right lacks one of three": ((2, 3, 7, 4, 5), (3, 7, 5, 6), 2, 1),
     "matrices": ((4, 5), (5, 6), 1, 0),
     "square matrices": ((4, 4), (4, 4), 1, 0),
@@ -51,14 +54,10 @@ def _matmul() -> Iterator[Sample]:
 
 def _integer() -> Iterator[Sample]:
     for note, (left, right, _, admits) in _SHAPES.items():
-        if len(left) < 2 or len(right) < 2:
-            continue
-        for zeros in (
-            [],
-            [np.uint8(3)],
-            [np.uint8(3), np.uint8(2)],
-            [None, small(right[-1], **_U8)],
-        ):
+        zeros_given: list[list[Any]] = [[], [np.uint8(3)], [np.uint8(3), np.uint8(2)]]
+        if not _is_vector(left, right):
+            zeros_given.append([None, small(right[-1], **_U8)])
+        for zeros in zeros_given:
             operands = [small(*left, **_U8), small(*right, **_U8), *map(_scalar, zeros)]
             yield Sample("MatMulInteger", 10, operands, admits=admits, note=note)
     rows = [small(3, 4, 5, **_U8), small(5, 6, **_U8), small(4, 1, **_U8)]
@@ -68,13 +67,9 @@ def _integer() -> Iterator[Sample]:
 def _quantized() -> Iterator[Sample]:
     for version in versions("QLinearMatMul"):
         for note, (left, right, _, admits) in _SHAPES.items():
-            if len(left) < 2 or len(right) < 2:
-                continue
             columns = np.arange(1, right[-1] + 1, dtype=np.float32) / 4
-            for scale, zero in (
-                (np.float32(0.25), np.uint8(2)),
-                (columns, small(right[-1], **_U8)),
-            ):
+            per_column = [] if _is_vector(left, right) else [(columns, small(right[-1], **_U8))]
+            for scale, zero in ((np.float32(0.25), np.uint8(2)), *per_column):
                 operands = [
                     *(small(*left, **_U8), np.float32(0.5), np.uint8(1)),
                     *(small(*right, **_U8), scale, zero),
@@ -132,6 +127,11 @@ def _det() -> Iterator[Sample]:
         yield Sample("Det", version, [small(2, 5, 3, 3)], admits=3, tolerance=1e-5)
         yield Sample("Det", version, [small(4, 3, 3)], admits=1, tolerance=1e-5)
         yield Sample("Det", version, [small(3, 3)], tolerance=1e-5)
+
+
+def _is_vector(*shapes: tuple[int, ...]) -> bool:
+    """Whether one of two factors is a vector, which has no columns."""
+    return min(map(len, shapes)) < 2
 
 
 def _scalar(value: Any) -> Array | None:

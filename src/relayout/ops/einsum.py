@@ -23,7 +23,7 @@ EINSUM_SINCE = 12
 EINSUM_TYPES = frozenset(
     (ir.DataType.FLOAT, ir.DataType.DOUBLE, ir.DataType.INT32, ir.DataType.INT64)
 )
-"""Runtimes have kernels of Einsum for these; some have none for shorter numbers."""
+"""Runtimes have kernels of Einsum for these; some have none for shorter or unsigned numbers."""
 
 ROWS, SUMMED, COLUMNS = "xyz"
 BATCH = ascii_lowercase[: -len("xyz")]

@@ -64,6 +64,18 @@ class Dialect:
         """Which operands the factors are."""
         return 0, self.exchange[0]
 
+    def exchanged(self, view: NodeView) -> tuple[int | None, ...] | None:
+        """The operands with the factors in each other's places, if these can change places.
+
+        What belongs to a factor goes with it, and where it is left out it is left out there.
+        """
+        if not self.can_exchange(view):
+            return None
+        moved = [index if index < view.arity else None for index in self.exchange]
+        while moved[-1] is None:
+            moved.pop()
+        return (*moved, *range(len(self.exchange), view.arity))
+
 
 @dataclass(frozen=True, slots=True)
 class Placement:
@@ -123,7 +135,8 @@ class Product:
         first, second = (right.flipped(), left.flipped()) if exchanged else (left, right)
         written = self.dialect.write(self.view, first, second)
         addend = self._addend() if exchanged else (None, {})
-        if written is None or addend is None or (exchanged and not self._can_exchange()):
+        places = self.dialect.exchanged(self.view) if exchanged else None
+        if written is None or addend is None or (exchanged and places is None):
             return None
         order_of_addend, unit_axes = addend
         inputs: list[Permutation | None] = [None] * self.view.arity
@@ -132,19 +145,8 @@ class Product:
         for factor, (slot, way) in enumerate(zip(self.dialect.slots, read, strict=True)):
             inputs[slot] = self._order(factor, place, way)
         result = _with_matrices_transposed(place.result) if exchanged else place.result
-        changes = written | Changes(unsqueezes={**place.unit_axes, **unit_axes})
-        if exchanged:
-            changes |= Changes(operand_order=self._exchanged())
-        return Transport(tuple(inputs), (_moved(result),), changes)
-
-    def _can_exchange(self) -> bool:
-        """Whether what belongs to a factor can go with it: all operands are there, or none is."""
-        is_whole = self.view.arity == 2 or len(self.dialect.exchange) in {2, self.view.arity}
-        return is_whole and self.dialect.can_exchange(self.view)
-
-    def _exchanged(self) -> tuple[int, ...]:
-        moved = self.dialect.exchange[: self.view.arity]
-        return (*moved, *range(len(moved), self.view.arity))
+        changed = Changes(unsqueezes={**place.unit_axes, **unit_axes}, operand_order=places)
+        return Transport(tuple(inputs), (_moved(result),), written | changed)
 
     def _order(self, operand: int, place: Placement, reading: FactorReading) -> Permutation | None:
         rank = len(self.shapes[operand])
@@ -208,13 +210,13 @@ def lead_of_product(view: NodeView) -> int:
     return 1 if len(left) < len(right) and _is_one_matrix(left) else 0
 
 
-def product_rule(
+def matrices_rule(
     dialect: Dialect,
     *,
     lead: LeadRule = lead_of_product,
     or_else: tuple[TransportRule, PullRule] | None = None,
 ) -> OpRule:
-    """The rule of a product; `or_else` is asked where a product of matrices refuses."""
+    """The rule of a product of matrices; `or_else` is asked where that refuses."""
 
     def transport(view: NodeView, order: Permutation) -> Transport | Refusal:
         found = Product.of(view, dialect)

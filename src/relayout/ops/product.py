@@ -18,12 +18,12 @@ from relayout.ops.matmul import (
     PLAIN,
     Dialect,
     FactorReading,
-    product_rule,
     readings_by_flags,
     written_flags,
 )
 from relayout.ops.pointwise import product_as_convolution
 from relayout.ops.rule import OpRule, barrier, first_operand
+from relayout.ops.vector_product import product_rule
 
 if TYPE_CHECKING:
     from relayout.graph.read import NodeView
@@ -61,8 +61,7 @@ def matrix_product(view: NodeView, order: Permutation) -> Transport | Refusal:
     result = order.insert(range(len(right) - order.rank))
     inputs: list[Permutation | None] = [order, *(None,) * (view.arity - 1)]
     if is_one_matrix:
-        remaining = result.drop({order.rank - 1}) if len(right) == 1 else result
-        return Transport(tuple(inputs), (remaining,))
+        return Transport(tuple(inputs), (result,))
     inputs[form.right], unit_axes = aligned(len(right), result)
     unsqueezes = {form.right: unit_axes} if unit_axes else {}
     return Transport(tuple(inputs), (result,), Changes(unsqueezes=unsqueezes))
@@ -72,8 +71,6 @@ def pull_matrix_product(view: NodeView, result: Permutation) -> Permutation | Re
     left, right = view.rank(0), view.rank(FORMS[view.op_type].right)
     if left is None or right is None:
         return Refusal(f"the rank of an operand of {view.op_type} is unknown")
-    if right == 1:
-        return result.insert({left - 1})
     added = range(right - left)
     if result.rank != max(left, right) or not result.fixes(*added):
         return Refusal(f"{view.op_type}'s left operand lacks an axis that moves")
@@ -106,13 +103,8 @@ def write_matmul(view: NodeView, first: FactorReading, second: FactorReading) ->
 
 def matmul_rule(dialect: Dialect, *, convolves: bool = True) -> OpRule:
     """The rule of MatMul where it can be written in the ways of a dialect, or as a Conv."""
-
-    def not_of_matrices(view: NodeView, order: Permutation) -> Transport | Refusal:
-        if view.rank(0) == 1 or view.rank(1) == 1 or not convolves:
-            return matrix_product(view, order)
-        return product_as_convolution(view, order)
-
-    return product_rule(dialect, or_else=(not_of_matrices, pull_matrix_product))
+    other_form = product_as_convolution if convolves else matrix_product
+    return product_rule(dialect, or_else=(other_form, pull_matrix_product))
 
 
 def determinant(_view: NodeView, order: Permutation) -> Transport | Refusal:

@@ -10,6 +10,7 @@ from typing import Protocol, TypeAlias
 
 import onnx_ir as ir
 
+from relayout.graph.editing.naming import name_transposes
 from relayout.graph.invariants import Signature, check
 from relayout.rewrite.atoms import JoinReshapes, RaiseSplit, SinkMerge
 from relayout.rewrite.attention import JoinHeads, RaiseAttention
@@ -23,7 +24,7 @@ from relayout.rewrite.factors import QuantisedMatrix
 from relayout.rewrite.folding import FoldConstants
 from relayout.rewrite.kernel_weights import store_weights
 from relayout.rewrite.learn_shape import LearnShape
-from relayout.rewrite.matmul import FoldIntoGemm, FoldIntoMatMul
+from relayout.rewrite.matmul import ExchangeWithVector, FoldIntoGemm, FoldIntoMatMul
 from relayout.rewrite.product_reshapes import ReshapeOutsideProduct
 from relayout.rewrite.refine import adopt_shapes, has_vague_moves, refine_shapes
 from relayout.rewrite.splits import GroupTransposedLegs
@@ -57,6 +58,9 @@ class Pass:
 
     def run(self, model: ir.Model) -> Outcome:
         return Outcome(self.name, self.apply(model))
+
+
+NAMING = Pass("name Transposes", name_transposes)
 
 
 class Observer(Protocol):
@@ -110,7 +114,8 @@ def local_rules(target: Target) -> Pipeline:
     Products are left as they are: the choice of layouts knows more ways to write them.
     """
     store = Pass("store weights", lambda model: store_weights(model, target))
-    return Pipeline((store, *_with_shapes(_rules(simplifying)).steps, *_attentions(target)))
+    shaped = _with_shapes(_rules(simplifying)).steps
+    return Pipeline((store, *shaped, *_attentions(target), NAMING))
 
 
 def learn_shapes(model: ir.Model) -> ir.Model:
@@ -150,6 +155,7 @@ def chosen(
         Pass("define kernels", define_kernels),
         *_local_rules(target),
         *_last_rules(target),
+        NAMING,
     )
     if not by_factors:
         return Pipeline(choice)
@@ -185,7 +191,8 @@ def _attentions(target: Target) -> tuple[PipelineStep, ...]:
 
 
 def _local_rules(target: Target) -> tuple[PipelineStep, ...]:
-    return _rules(lambda: (*simplifying(), FoldIntoGemm(), FoldIntoMatMul(target)))
+    products = (FoldIntoGemm(), FoldIntoMatMul(target), ExchangeWithVector())
+    return _rules(lambda: (*simplifying(), *products))
 
 
 def _rules(rewrites: Callable[[], Sequence[Rewrite]]) -> tuple[PipelineStep, ...]:

@@ -68,6 +68,7 @@ class AttentionWriter:
             like=result,
             shape=_shape((query.batch, query.length, query.heads * value.depth)),
             origin=[self.node],
+            succeeds=self.node if self.node.op_type == op_type else None,
         )
 
     def operands(self, ports: Ports, factors: Sequence[ir.Value] = ()) -> list[ir.Value]:

@@ -123,6 +123,7 @@ def _moved(
         like=product,
         shape=None if product is None else product.shape,
         origin=[node],
+        succeeds=node,
     )
     editor.read(first, 0, biased)
     touched = consumers(result)

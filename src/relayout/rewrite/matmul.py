@@ -1,8 +1,8 @@
-"""A Transpose of the last two axes becomes a flag of the matrix product that reads it."""
+"""A product reads the matrices under a Transpose: by a flag or, with a vector, by exchange."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +10,7 @@ import onnx_ir as ir
 
 from relayout.graph.editing.editor import Editor
 from relayout.graph.read import rank_of
+from relayout.layout.transport import Changes
 from relayout.ops.product import GEMM_TYPES, GEMM_WITHOUT_C
 from relayout.rewrite.transposes import transposed_source
 from relayout.rewrite.worklist import consumers
@@ -50,9 +51,6 @@ class FoldIntoMatMul:
     Given:  a = Transpose<perm=[..,j,i]>(x); y = MatMul(a, b)
     Result: y = Gemm<transA=1>(x, b) for matrices,
             y = com.microsoft.FusedMatMul<transA=1>(x, b) for batches on a target that has it
-
-    An operand of one axis is promoted and the axis dropped again, so a flag on the other operand
-    would not mean what it states: such a product is left as it is.
     """
 
     target: Target
@@ -71,21 +69,7 @@ class FoldIntoMatMul:
         flags = {FLAGS[index]: 1 for index, source in enumerate(sources) if source is not None}
         if op_type == "Gemm" and editor.region.version < GEMM_WITHOUT_C:
             operands.append(_zero(node, editor))
-        result = editor.add(
-            op_type,
-            operands,
-            flags,
-            domain=domain,
-            before=node,
-            hint=f"{node.outputs[0].name}_product",
-            like=node.outputs[0],
-            shape=node.outputs[0].shape,
-            origin=[node],
-        )
-        touched = consumers(node.outputs[0])
-        editor.substitute(node.outputs[0], result, origin=node)
-        editor.discard(node)
-        return touched
+        return _replaced(node, operands, Changes(flags, op_type=op_type, domain=domain), editor)
 
     def _product(self, node: ir.Node) -> tuple[str, str] | None:
         ranks = [rank_of(value) for value in node.inputs]
@@ -97,6 +81,39 @@ class FoldIntoMatMul:
         if self.target.fused_matmul and dtype in FUSED_TYPES:
             return FUSED_MATMUL, CONTRIB_DOMAIN
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class ExchangeWithVector:
+    """The factors change places where one is a vector and the other is transposed.
+
+    Given:  t = Transpose<perm=[..,j,i]>(x); y = MatMul(t, v), of a vector v
+    Result: y = MatMul(v, x)
+
+    Flags would not do: the vector gets an axis for the product, and ONNX Runtime, which folds such
+    a Transpose into a flag, sums along the wrong one. So this is done even if the Transpose stays.
+    """
+
+    name: str = "exchange matrix and vector"
+    op_types: tuple[str, ...] = ("MatMul",)
+
+    def apply(self, node: ir.Node, editor: Editor) -> Iterable[ir.Node] | None:
+        sources = _swapped_sources(node)
+        if not any(sources) or 1 not in [rank_of(value) for value in node.inputs]:
+            return None
+        operands = [source or value for source, value in zip(sources, node.inputs, strict=True)]
+        return _replaced(node, operands[::-1], Changes(), editor)
+
+
+def _replaced(
+    node: ir.Node, operands: Sequence[ir.Value | None], changes: Changes, editor: Editor
+) -> list[ir.Node]:
+    """Let a product of other operands stand for a node; the nodes to look at again."""
+    (result,) = editor.adapted(node, operands, [node.outputs[0].shape], changes)
+    touched = consumers(node.outputs[0])
+    editor.substitute(node.outputs[0], result, origin=node)
+    editor.discard(node)
+    return touched
 
 
 def _swapped_sources(node: ir.Node) -> list[ir.Value | None]:

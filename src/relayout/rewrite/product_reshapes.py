@@ -132,6 +132,7 @@ def _reshaped(
         like=value,
         shape=result.shape,
         origin=[node],
+        succeeds=node,
     )
 
 

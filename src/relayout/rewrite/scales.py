@@ -162,6 +162,7 @@ def _restate_conv(
         like=node.outputs[0],
         shape=node.outputs[0].shape,
         origin=[conv, node],
+        succeeds=conv,
     )
     touched = consumers(node.outputs[0])
     editor.take_over(node.outputs[0], result)

@@ -11,12 +11,12 @@ from relayout.ops.matmul import (
     TRANSPOSED,
     Dialect,
     FactorReading,
-    product_rule,
     readings_by_flags,
     written_flags,
 )
 from relayout.ops.product import matmul_rule, write_matmul
 from relayout.ops.rule import OpRule
+from relayout.ops.vector_product import product_rule
 
 CONTRIB_DOMAIN = "com.microsoft"
 FUSED_MATMUL = "FusedMatMul"

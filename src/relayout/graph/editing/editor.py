@@ -46,7 +46,8 @@ class Editor(NodeWriter):
     ) -> list[ir.Value]:
         """New nodes, mostly one, that do in other orders what `node` does; their results.
 
-        `operands` are the operands of `node`, each already in its order of `transport.inputs`.
+        `operands` are the operands of `node`, each already in its order of `transport.inputs`. The
+        node that gives the result gets the name of `node` once that is gone.
         """
         changes = transport.changes
         restatement = Restatement(self, node, transport)
@@ -68,6 +69,7 @@ class Editor(NodeWriter):
             metadata_props={**node.metadata_props, **origin_of([node])},
         )
         _graph_of(node).insert_before(node, replacement)
+        self.names.promise(node, replacement)
         return restatement.results_read(results)
 
     def adapted(
@@ -145,6 +147,7 @@ class Editor(NodeWriter):
                 continue
             operands = _detached(dead)
             dead.graph.remove(dead, safe=True)
+            self._hand_on_name(dead)
             removed += 1
             for value in operands:
                 producer = value.producer()
@@ -161,6 +164,11 @@ class Editor(NodeWriter):
             and value.graph is self.region.graph
             and not value.is_graph_output()
         )
+
+    def _hand_on_name(self, gone: ir.Node) -> None:
+        heir = self.names.heir(gone)
+        if heir is not None and gone.name:
+            heir.name = gone.name
 
     def _rename_output(self, old: ir.Value, new: ir.Value) -> None:
         name = old.name

@@ -69,7 +69,7 @@ class Restatement:
         *earlier, last = self.changes.steps
         for step in earlier:
             known[step.result] = self._performed(step, known, f"{hint}_{step.result}")
-        result = self._performed(last, known, hint)
+        result = self._performed(last, known, hint, succeeds=self.node)
         result.shape = result.shape if shape is None else shape
         return result
 
@@ -178,7 +178,12 @@ class Restatement:
         return result
 
     def _performed(
-        self, step: Step, known: Mapping[int | str, ir.Value | None], hint: str
+        self,
+        step: Step,
+        known: Mapping[int | str, ir.Value | None],
+        hint: str,
+        *,
+        succeeds: ir.Node | None = None,
     ) -> ir.Value:
         operands = [
             known[item]
@@ -194,6 +199,7 @@ class Restatement:
             hint=hint,
             like=self.node.outputs[0],
             origin=[self.node],
+            succeeds=succeeds,
         )
         self._annotate(result.producer())
         result.shape = inferred_shape(result, self.writer.region.version)

@@ -9,13 +9,16 @@ import onnx_ir as ir
 
 from relayout.graph.editing.permuted import permuted_shape, permuted_tensor
 from relayout.graph.names import Names
-from relayout.graph.read import constant_of
+from relayout.graph.read import constant_of, is_op
 from relayout.graph.region import Region
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Array, AttributeValue
 
 ORIGIN_KEY = "relayout.origin"
 """The metadata of a new node that names the nodes it stands for."""
+
+TO_BE_NAMED = "relayout.to be named"
+"""The key under which a new Transpose notes that its name is given last."""
 
 AXES_ARE_OPERANDS = 13
 """The opset version from which Squeeze and Unsqueeze take their axes as an operand."""
@@ -46,10 +49,12 @@ class NodeWriter:
         shape: ir.Shape | None = None,
         domain: str = "",
         origin: Iterable[ir.Node] = (),
+        succeeds: ir.Node | None = None,
     ) -> ir.Value:
         """The only result of a new node, which has the type of `like`.
 
-        It stands before another node, or at the end of the graph (None).
+        It stands before another node, or at the end of the graph (None). It gets the name of the
+        node it succeeds once that is gone.
         """
         if domain:
             self.region.opsets.setdefault(domain, 1)
@@ -64,6 +69,10 @@ class NodeWriter:
             metadata_props=origin_of(origin),
         )
         self._insert(node, before)
+        if succeeds is not None:
+            self.names.promise(succeeds, node)
+        if is_op(node, "Transpose"):
+            node.meta[TO_BE_NAMED] = True
         return result
 
     def split(
@@ -99,6 +108,8 @@ class NodeWriter:
             metadata_props=origin_of([before]),
         )
         self._insert(node, before)
+        if is_op(before, "Split"):
+            self.names.promise(before, node)
         return results
 
     def _value(self, hint: str, like: ir.Value | None, shape: ir.Shape | None) -> ir.Value:

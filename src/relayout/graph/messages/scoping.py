@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import onnx
 
 from relayout.errors import BadModelError, quoted
-from relayout.graph.messages.walk import Body, nested_bodies, subgraphs_of
+from relayout.graph.messages.walk import Body, described, nested_bodies, subgraphs_of
 
 BEFORE_ALL = -1
 """The position of what is there before the first node: inputs and initialisers."""
@@ -60,7 +60,7 @@ class _Checker:
         defined = _definitions(body)
         reads = [self.reads(node) for node in body.node]
         free = {
-            name: _described(body.node[index])
+            name: described(body.node[index])
             for index, names in enumerate(reads)
             for name in names
             if name not in defined
@@ -121,7 +121,7 @@ def _definitions(body: Body) -> dict[str, int]:
         for name in node.output:
             if name and name in defined:
                 raise BadModelError(
-                    f"{_described(node)} writes {quoted(name)}, which is defined already"
+                    f"{described(node)} writes {quoted(name)}, which is defined already"
                 )
             defined[name] = index
     defined.pop("", None)
@@ -154,7 +154,7 @@ def _stable_order(body: Body, needs: list[list[int]]) -> list[int]:
                 heapq.heappush(ready, reader)
     if len(order) < len(needs):
         stuck = next(index for index, count in enumerate(missing) if count > 0)
-        raise BadModelError(f"{_described(body.node[stuck])} depends on its own result")
+        raise BadModelError(f"{described(body.node[stuck])} depends on its own result")
     return order
 
 
@@ -186,10 +186,6 @@ def _unique(names: Iterable[str], kind: str, body: Body) -> Iterator[str]:
             raise BadModelError(f"{_title(body)} defines the {kind} {quoted(name)} twice")
         seen.add(name)
         yield name
-
-
-def _described(node: onnx.NodeProto) -> str:
-    return f"{quoted(node.op_type)} node {quoted(node.name)}"
 
 
 def _title(body: Body) -> str:

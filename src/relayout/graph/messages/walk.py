@@ -44,6 +44,13 @@ def subgraphs_of(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
             yield from attribute.graphs
 
 
+def described(node: onnx.NodeProto) -> str:
+    """A node as an error names it: by its name or, without one, by its first result."""
+    if node.name or not node.output:
+        return f"{quoted(node.op_type)} node {quoted(node.name)}"
+    return f"{quoted(node.op_type)} node of {quoted(node.output[0])}"
+
+
 def tensors_of(model: onnx.ModelProto) -> Iterator[tuple[onnx.TensorProto, str]]:
     """Every tensor of a model, wherever it is kept, with a description of the place."""
     for body in _all_bodies(model):
@@ -107,5 +114,4 @@ def _sparse_tensors(
 
 
 def _place(node: onnx.NodeProto, attribute: onnx.AttributeProto) -> str:
-    owner = f"{quoted(node.op_type)} node {quoted(node.name)}"
-    return f"attribute {quoted(attribute.name)} of {owner}"
+    return f"attribute {quoted(attribute.name)} of {described(node)}"

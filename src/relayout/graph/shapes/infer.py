@@ -9,6 +9,7 @@ from typing import TypeAlias
 import onnx
 
 from relayout.errors import quoted
+from relayout.graph.messages.perms import check_perms
 from relayout.graph.messages.skeleton import FIRST_WITH_DEFAULTS
 from relayout.graph.messages.walk import nested_bodies
 from relayout.graph.shapes.ranks import derived_shapes
@@ -31,7 +32,8 @@ def infer(
     Recorded shapes in `given` serve only for values that inference leaves open, such as the
     results of unknown operators. What a body of control flow declares about its outputs counts
     unless inference contradicts it, because onnx infers little about a body whose outputs have no
-    types. The interface keeps the dims it declares.
+    types. The interface keeps the dims it declares. A Transpose that contradicts what is inferred
+    is refused.
     """
     notices: list[str] = []
     functions = list(skeleton.functions)
@@ -46,6 +48,8 @@ def infer(
     for graph in bare:
         _forget_outputs(graph)
     result = _run(skeleton, notices)
+    # Records may be stale, so a rank that is known from them would contradict nothing.
+    check_perms(result.graph, functions)
     inferred = list(_graphs(result))
     recorded = list(_graphs(given))
     for ask in _ROUNDS:
