@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from relayout.assign.assignment import Assignment
 from relayout.assign.problem import LayoutProblem
-from relayout.assign.strategies.auto_nhwc import solve_auto_nhwc
+from relayout.assign.strategies.auto_nhwc import solve_auto_nhwc, solve_auto_nhwc_majority
 from relayout.assign.strategies.exact import solve
 from relayout.assign.strategies.greedy import solve_greedy
 from relayout.assign.strategies.naive import solve_naive
@@ -78,6 +78,12 @@ AUTO_NHWC = Strategy(
     "auto-nhwc",
     _quick(solve_auto_nhwc),
     isolates=True,
+    summary="forwards, each operator follows any operand that a Transpose stands before",
+)
+AUTO_NHWC_MAJORITY = Strategy(
+    "auto-nhwc-majority",
+    _quick(solve_auto_nhwc_majority),
+    isolates=True,
     summary="forwards, each operator in the order that most of its operands are in",
 )
 TRANSMIT = Strategy(
@@ -109,7 +115,19 @@ EXACT = Strategy(
 STRATEGIES: Registry[Strategy] = Registry(
     "strategy",
     "relayout.strategies",
-    {each.name: each for each in (NAIVE, AUTO_NHWC, TRANSMIT, GREEDY, PRESET, PRESET_PLUS, EXACT)},
+    {
+        each.name: each
+        for each in (
+            NAIVE,
+            AUTO_NHWC,
+            AUTO_NHWC_MAJORITY,
+            TRANSMIT,
+            GREEDY,
+            PRESET,
+            PRESET_PLUS,
+            EXACT,
+        )
+    },
     plural="strategies",
 )
 """From the simplest to the one that proves its answer."""
