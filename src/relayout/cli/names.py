@@ -114,9 +114,11 @@ def looks() -> NamedValues:
 
 
 def walks() -> NamedValues:
-    from relayout.infer.looks import Walk, walk_of
+    from relayout.infer.looks import Direction, walk_of
 
-    return NamedValues({each.value: each.summary for each in Walk}, Walk.FORWARDS.value, walk_of)
+    return NamedValues(
+        {each.value: each.summary for each in Direction}, Direction.FORWARDS.value, walk_of
+    )
 
 
 def _summaries(registry: Registry[Any]) -> dict[str, str]:

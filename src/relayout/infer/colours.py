@@ -9,7 +9,7 @@ import onnx_ir as ir
 from relayout.graph.read import NodeView, constant_of, rank_of, view_of
 from relayout.graph.region import KERNEL_DOMAIN, subgraphs_of
 from relayout.infer.coloured_node import ColouredNode, Pair
-from relayout.infer.looks import Look, Walk, assumed
+from relayout.infer.looks import Direction, Look, assumed
 from relayout.infer.transmission import Transmission, majority, transmit
 from relayout.layout.layout import NCHW, Colour
 from relayout.layout.permutation import Permutation
@@ -17,7 +17,7 @@ from relayout.ops.known_layouts import plain, preferred
 
 
 def infer_colours(
-    views: Iterable[NodeView], look: Look = Look.BEFORE, walk: Walk = Walk.FORWARDS
+    views: Iterable[NodeView], look: Look = Look.BEFORE, walk: Direction = Direction.FORWARDS
 ) -> Transmission[ir.Value, Colour]:
     """Colour every operand and result of nodes in topological order."""
     operators = [ColouredNode.by(view) for view in views]
@@ -47,7 +47,7 @@ def _sources(operators: Sequence[ColouredNode]) -> list[ir.Value]:
 
 
 class _LookPalette:
-    def __init__(self, operators: Sequence[ColouredNode], look: Look, walk: Walk) -> None:
+    def __init__(self, operators: Sequence[ColouredNode], look: Look, walk: Direction) -> None:
         self.preferred: dict[ir.Value, Colour] = {}
         self.bound: set[ir.Value] = set()
         """Values from which a path leads to an operator that is not agnostic."""
@@ -58,7 +58,7 @@ class _LookPalette:
             results = operator.view.node.outputs
             if not operator.passes or any(value in self.bound for value in results):
                 self.bound.update(operator.operands)
-        self.is_backwards = walk is Walk.BACKWARDS
+        self.is_backwards = walk is Direction.BACKWARDS
         self.assumed = assumed(operators, look, walk)
         """Colours of what Reshapes write; walking backwards, of what they read."""
 

@@ -47,7 +47,7 @@ _SUMMARIES = {
 }
 
 
-class Walk(Enum):
+class Direction(Enum):
     """In which pass it is inferred."""
 
     FORWARDS = "forwards"
@@ -60,8 +60,8 @@ class Walk(Enum):
 
 
 _WALKS = {
-    Walk.FORWARDS: "the result of a Reshape, after all that consumers fix",
-    Walk.BACKWARDS: "the operand of a Reshape, as one more consumer of it",
+    Direction.FORWARDS: "the result of a Reshape, after all that consumers fix",
+    Direction.BACKWARDS: "the operand of a Reshape, as one more consumer of it",
 }
 
 
@@ -70,9 +70,9 @@ def look_of(name: str) -> Look:
     return _named(Look, "look", name)
 
 
-def walk_of(name: str) -> Walk:
-    """The walk of a name."""
-    return _named(Walk, "walk", name)
+def walk_of(name: str) -> Direction:
+    """The direction of a name."""
+    return _named(Direction, "walk", name)
 
 
 def _named(kind: type[Choice], word: str, name: str) -> Choice:
@@ -104,13 +104,15 @@ class Sight:
         return Colour(LayoutClass.TENSOR)
 
 
-def assumed(operators: Sequence[ColouredNode], look: Look, walk: Walk) -> dict[ir.Value, Colour]:
+def assumed(
+    operators: Sequence[ColouredNode], look: Look, walk: Direction
+) -> dict[ir.Value, Colour]:
     """The colours of what Reshapes write, or, walking backwards, of what they read."""
     found: dict[ir.Value, Colour] = {}
     for operator, sight in zip(operators, _sights(operators, look), strict=True):
         if sight is None or not operator.relabels:
             continue
-        inferred = operator.view.node.outputs if walk is Walk.FORWARDS else operator.operands
+        inferred = operator.view.node.outputs if walk is Direction.FORWARDS else operator.operands
         given = (value for value in inferred if constant_of(value) is None)
         found.update((value, sight.colour(value)) for value in given if value not in found)
     return found

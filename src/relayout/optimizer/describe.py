@@ -14,7 +14,7 @@ from relayout.graph.read import Dim, Shape, constant_of, is_default, perm_of, sh
 from relayout.graph.region import KERNEL_DOMAIN, regions_of
 from relayout.graph.source_line import source_line
 from relayout.infer.colours import infer_colours, views_of
-from relayout.infer.looks import Look, Walk
+from relayout.infer.looks import Direction, Look
 from relayout.layout.blocks import is_invented, size_of, sizes_of
 from relayout.ops.facts import InnerCopies
 from relayout.ops.measure import (
@@ -58,7 +58,7 @@ def model_record(loaded: LoadedModel, dims: Mapping[str, int]) -> ModelRecord:
 
 
 def layouts_record(
-    loaded: LoadedModel, look: Look = Look.BEFORE, walk: Walk = Walk.FORWARDS
+    loaded: LoadedModel, look: Look = Look.BEFORE, walk: Direction = Direction.FORWARDS
 ) -> LayoutsRecord:
     """The layout of every tensor of a model as it was given."""
     views = list(views_of(loaded.ir))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from relayout.graph.io.sources import ModelSource
-from relayout.infer.looks import Look, Walk, look_of, walk_of
+from relayout.infer.looks import Direction, Look, look_of, walk_of
 from relayout.ops.measure import Measure, measure
 from relayout.optimizer.conversion import converted
 from relayout.optimizer.describe import (
@@ -40,7 +40,7 @@ def infer_layouts(
     source: ModelSource,
     *,
     look: str = Look.BEFORE.value,
-    walk: str = Walk.FORWARDS.value,
+    walk: str = Direction.FORWARDS.value,
     target: str | Target | None = None,
 ) -> LayoutsRecord:
     """The layout of every tensor, inferred from the operators that fix one.

@@ -46,10 +46,10 @@ class AtHand:
 
 Misfit: TypeAlias = tuple[int, ...]
 """How little a variant of an agnostic operator fits what is at hand, first what counts most."""
-Weigh: TypeAlias = Callable[[AtHand, Operator, Variant], Misfit]
+WeighVariant: TypeAlias = Callable[[AtHand, Operator, Variant], Misfit]
 
 
-def walk(problem: LayoutProblem, weigh: Weigh) -> Assignment:
+def walk(problem: LayoutProblem, weigh: WeighVariant) -> Assignment:
     """Demanding operators as they demand, agnostic ones as fits best, the given way first."""
     at_hand = AtHand(problem)
     choice = [0] * len(problem.operators)
