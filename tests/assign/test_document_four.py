@@ -200,15 +200,17 @@ REGIONS_TWO = """two (float[3,1,5,5] x, float[2,3,3,3] v, float[2,3,3,3] u)
 }"""
 
 
-@pytest.mark.parametrize(("text", "most"), [(REGIONS_ONE, 4), (REGIONS_TWO, 5)])
-def test_shared_borders_of_regions(text: str, most: int) -> None:
+@pytest.mark.parametrize(("text", "most", "plus"), [(REGIONS_ONE, 4, 4), (REGIONS_TWO, 5, 6)])
+def test_shared_borders_of_regions(text: str, most: int, plus: int) -> None:
     """The input serves two convolutions, a result two Reshapes; caller's weights are transposed.
 
-    A Reshape that drops an axis of length 1 needs nothing.
+    A Reshape that drops an axis of length 1 needs nothing, unless it joins a region whatever that
+    costs.
     """
-    left = left_by(text, "preset", "preset-plus", "exact")
+    left = left_by(text, "preset", "preset-cost", "exact")
     assert max(left) <= most
     assert min(left) == left[-1]
+    assert left_by(text, "preset-plus") == [plus]
 
 
 def test_a_small_classifier_has_two_and_its_product_takes_in_one() -> None:

@@ -35,7 +35,7 @@ def test_every_choice_is_valid_and_none_beats_the_exact_one(shape: Shape) -> Non
         problem = random_problem(random, shape)
         costs = {name: _checked_cost(problem, name) for name in STRATEGIES}
         assert costs[EXACT.name] == min(costs.values())
-        assert costs["preset-plus"] <= costs["preset"]
+        assert costs["preset-cost"] <= costs["preset"]
 
 
 def _checked_cost(problem: LayoutProblem, name: str) -> int:

@@ -18,6 +18,7 @@ from relayout.assign.problem import LayoutProblem, Operator, Value, Variant, as_
 from relayout.assign.variants import NodeVariants
 from relayout.graph.read import constant_of, is_op
 from relayout.infer.colours import infer_colours
+from relayout.layout.layout import Colour, Layout, LayoutClass
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Transport
 from relayout.ops.bodies import has_ties
@@ -127,6 +128,10 @@ def formulate(part: Part, terms: Terms) -> Formulation:
     drafting = _Drafting(part, terms.of(part))
     drafting.spread()
     return drafting.finish()
+
+
+def _class_and_layout(colour: Colour | None) -> tuple[LayoutClass | None, Layout | None]:
+    return (None, None) if colour is None else (colour.layout_class, colour.layout)
 
 
 Weigh: TypeAlias = Callable[[int, int], int]
@@ -279,7 +284,7 @@ class _Drafting:
                 str(tensor.value.name),
                 tuple("?" if order is None else str(order) for order in tensor.orders),
                 weigh(tensor.bytes_moved(terms.dims), 1),
-                colours[tensor.value].layout_class if tensor.value in colours else None,
+                *_class_and_layout(colours.get(tensor.value)),
             )
             for tensor in self.tensors.values()
         ]

@@ -13,7 +13,9 @@ from relayout.assign.strategies.auto_nhwc import solve_auto_nhwc, solve_auto_nhw
 from relayout.assign.strategies.exact import solve
 from relayout.assign.strategies.greedy import solve_greedy
 from relayout.assign.strategies.naive import solve_naive
-from relayout.assign.strategies.preset import solve_preset, solve_preset_plus
+from relayout.assign.strategies.preset import solve_preset
+from relayout.assign.strategies.preset_cost import solve_preset_cost
+from relayout.assign.strategies.preset_plus import solve_preset_plus
 from relayout.assign.strategies.transmit import solve_transmit
 from relayout.registry.registry import Registry
 
@@ -38,6 +40,8 @@ class Strategy:
     """Whether it puts Transposes around each operator and leaves it to others to cancel them."""
     summary: str = ""
     """It in one line."""
+    method: str = ""
+    """The letter that it has in the document that compares methods of regions."""
 
     def __call__(self, problem: LayoutProblem, seconds: float = DEFAULT_SECONDS) -> Assignment:
         return self.search(problem, seconds)
@@ -71,6 +75,7 @@ def _quick(solver: Solver) -> TimedSolver:
 NAIVE = Strategy(
     "naive",
     _quick(solve_naive),
+    method="A",
     isolates=True,
     summary="Transposes around each operator that demands an order",
 )
@@ -94,16 +99,24 @@ TRANSMIT = Strategy(
 GREEDY = Strategy(
     "greedy",
     _quick(solve_greedy),
+    method="P",
     summary="forwards, each operator with the copies that are cheapest for it",
 )
 PRESET = Strategy(
     "preset",
     _quick(solve_preset),
+    method="B",
     summary="whole regions as most demands at their borders require",
 )
 PRESET_PLUS = Strategy(
     "preset-plus",
     _quick(solve_preset_plus),
+    method="C",
+    summary="like preset, and other regions join where all they read changed alike",
+)
+PRESET_COST = Strategy(
+    "preset-cost",
+    _quick(solve_preset_cost),
     summary="like preset, and regions join where that costs less",
 )
 EXACT = Strategy(
@@ -125,6 +138,7 @@ STRATEGIES: Registry[Strategy] = Registry(
             GREEDY,
             PRESET,
             PRESET_PLUS,
+            PRESET_COST,
             EXACT,
         )
     },
