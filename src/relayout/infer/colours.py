@@ -79,15 +79,15 @@ class _LookPalette:
         result = colours.get(operator.view.node.outputs[0]) if operator.passes else None
         if result is None:
             return
-        made = operator.view.node.outputs[:1]
+        made = operator.view.node.outputs[0]
         if operator.order is not None:
             yield (
                 operator.operands[0],
-                _transposed(result, operator.order.inverse(), *made, operator.operands[0]),
+                _transposed(result, operator.order.inverse(), made, operator.operands[0]),
             )
             return
         for value in operator.alike:
-            yield value, _kept(result, *made, value)
+            yield value, _kept(result, made, value)
 
     def default(self, value: ir.Value) -> Colour:
         if value in self.preferred:
