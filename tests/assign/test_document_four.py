@@ -222,6 +222,13 @@ def test_a_small_classifier_has_two_and_its_product_takes_in_one() -> None:
     assert {found[name][1] for name in isolating} == {1}
 
 
+def test_an_inserted_transpose_is_named_after_its_tensor_and_order() -> None:
+    model = written(parse(CHAIN), "auto-nhwc").model
+    names = [node.name for node in model.graph.node if node.op_type == "Transpose"]
+    assert names == ["Transpose_x_0231", "Transpose_y_0231_0312"]
+    assert model.graph.node[0].output == ["x_0231"]
+
+
 def test_the_way_back_needs_none() -> None:
     there = written(parse(CHAIN), "auto-nhwc").model
     onnx.checker.check_model(there, full_check=True)

@@ -45,6 +45,31 @@ def test_two_reshapes_in_a_row_need_no_conversion() -> None:
     assert record.conflicts == ()
 
 
+@pytest.mark.parametrize(
+    ("operator", "expected"),
+    [
+        ("Conv(u, v)", ["NCHW", "OIHW", "NCHW"]),
+        ("ConvInteger(p, q)", ["NCHW", "OIHW", "NCHW"]),
+        ("QLinearConv(p, s, zero, q, s, zero, s, zero)", ["NCHW", "OIHW", "NCHW"]),
+        ("MatMul(u, v)", ["NTensor"] * 3),
+        ("MatMulInteger(p, q)", ["NTensor"] * 3),
+        ("QLinearMatMul(p, s, zero, q, s, zero, s, zero)", ["NTensor"] * 3),
+    ],
+    ids=lambda each: each.partition("(")[0] if isinstance(each, str) else "",
+)
+def test_known_operators_and_their_quantised_forms(operator: str, expected: list[str]) -> None:
+    read = "u v" if "(u" in operator else "p q"
+    text = f"""known (float[4,4,1,1] u, float[4,4,1,1] v, uint8[4,4,1,1] p, uint8[4,4,1,1] q,
+        float s, uint8 zero) => (float y) {{ y = {operator} }}"""
+    assert seen(layouts(text), f"{read} y") == expected
+
+
+@pytest.mark.parametrize("operator", ["Gemm(x, m)", "Gemm<transA = 1>(x, m)"])
+def test_matrices_are_tensors(operator: str) -> None:
+    text = f"matrix (float[4,4] x, float[4,4] m) => (float[4,4] y) {{ y = {operator} }}"
+    assert seen(layouts(text), "x m y") == ["Tensor"] * 3
+
+
 def test_a_reshape_makes_features_only_where_something_after_it_reads_them() -> None:
     record = layouts(
         f"""reshaped (float[2,120] x, {WEIGHT}) => (float[2,4,6,5] y)
