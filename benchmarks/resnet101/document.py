@@ -4,7 +4,8 @@ It gives whole seconds of ResNet-101 on a V100 with mixed precision at three bat
 first and by automatic NHWC. Its benchmark calls the network 1000 times and brings the scores to the
 host each time; so it is here, with the median of several rounds and their range. Both models come
 from relayout: the given one, and what `auto-nhwc` makes of it, each with its tensors stored as the
-model has them (eager), and compiled by Inductor, which may not choose layouts itself here.
+model has them (eager), and compiled by Inductor, which may not choose layouts itself here. What
+`relayout.compile` makes of the given model, in layouts of its own choice, stands beside them.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import onnx
 import torch
@@ -27,11 +27,11 @@ CALLS = 1000
 """How often the document's benchmark calls the network, as its figures suggest."""
 PUBLISHED = {16: (14, 13), 32: (24, 22), 64: (44, 38)}
 """Seconds on a V100 by batch size: channels first, automatic NHWC."""
-NCHW, NHWC = "NCHW", "auto NHWC"
+NCHW, NHWC, OWN = "NCHW", "auto NHWC", "relayout.compile"
 EAGER, COMPILED = "eager", "compiled"
 HEAD = (
     "| batch | way | NCHW ms | 10% to 90% | auto NHWC ms | 10% to 90% | NCHW / auto NHWC "
-    f"| seconds of {CALLS} calls | document, V100 | its ratio |"
+    f"| seconds of {CALLS} calls | document, V100 | its ratio | relayout.compile ms |"
 )
 
 
@@ -60,6 +60,8 @@ class Line:
     last: Times
     apart: float
     """How far the scores of both are apart, relative to their length."""
+    own: Times | None = None
+    """By `relayout.compile`."""
 
     def __str__(self) -> str:
         published = PUBLISHED.get(self.batch)
@@ -73,6 +75,7 @@ class Line:
             " / ".join(seconds),
             "-" if published is None else "{} / {} s".format(*published),
             "-" if published is None else f"{published[0] / published[1]:.2f}",
+            "-" if self.own is None else _cells(self.own)[0],
         ]
         return f"| {' | '.join(cells)} |"
 
@@ -93,13 +96,14 @@ def measured(net: Network, setting: Setting) -> Iterator[Line]:
         models = _models(onnx_model(net, batch, setting.side))
         image = torch.from_numpy(image_for(batch, setting.side)).to(setting.device, setting.dtype)
         for way in setting.ways:
-            modules = {name: _module(model, way, setting) for name, model in models.items()}
-            runs = {name: partial(_call, module, image) for name, module in modules.items()}
+            runs = {name: _running(model, way, image) for name, model in models.items()}
+            if way == COMPILED:
+                runs[OWN] = _running_own(models[NCHW], setting.device, image)
             with torch.no_grad():
                 first, last = (runs[name]().float() for name in (NCHW, NHWC))
                 times = in_turns(runs, _seconds(setting.device), setting.rounds)
             apart = float((first - last).norm() / first.norm())
-            yield Line(batch, way, times[NCHW], times[NHWC], apart)
+            yield Line(batch, way, times[NCHW], times[NHWC], apart, times.get(OWN))
 
 
 def _models(given: onnx.ModelProto) -> Mapping[str, onnx.ModelProto]:
@@ -108,16 +112,24 @@ def _models(given: onnx.ModelProto) -> Mapping[str, onnx.ModelProto]:
     return {NCHW: given, NHWC: result.model}
 
 
-def _module(model: onnx.ModelProto, way: str, setting: Setting) -> Callable[..., torch.Tensor]:
-    module = StoredNetwork(model).to(setting.device, setting.dtype).eval()
-    if way == EAGER:
-        return module
-    torch._dynamo.reset()  # noqa: SLF001 - there is no public name
-    return torch.compile(module, options={"layout_optimization": False})
+def _running(model: onnx.ModelProto, way: str, image: torch.Tensor) -> Run:
+    module = StoredNetwork(model).to(image.device, image.dtype).eval()
+    if way == COMPILED:
+        torch._dynamo.reset()  # noqa: SLF001 - there is no public name
+        module = torch.compile(module, options={"layout_optimization": False})
+    return lambda: module(image).cpu()
 
 
-def _call(module: Callable[..., torch.Tensor], image: torch.Tensor) -> torch.Tensor:
-    return module(image).cpu()
+def _running_own(model: onnx.ModelProto, device: str, image: torch.Tensor) -> Run:
+    """Its inputs and outputs keep their types, whatever it computes in."""
+    dtype = None if image.dtype == torch.float32 else str(image.dtype).removeprefix("torch.")
+    compiled = relayout.compile(model, device=device, dtype=dtype, verify=False)
+    given, output = image.float(), model.graph.output[0].name
+
+    def run() -> torch.Tensor:
+        return compiled(given)[output].cpu()
+
+    return run
 
 
 def _seconds(device: str) -> Callable[[Run], float]:

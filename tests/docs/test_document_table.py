@@ -19,12 +19,14 @@ def test_each_batch_has_the_ways_of_the_document_and_its_figures() -> None:
     head, rule, *rows, _, note = document.table(lines)
     assert head.count("|") == rule.count("|") == rows[0].count("|")
     cells = [[cell.strip() for cell in row.split("|")[1:-1]] for row in rows]
-    assert [row[-2:] for row in cells] == [
+    assert [row[8:10] for row in cells] == [
         *(["14 / 13 s", "1.08"], ["24 / 22 s", "1.09"], ["44 / 38 s", "1.16"], ["-", "-"]),
     ]
     assert cells[0][2:8] == [
         *("44.000", "43.000 to 46.000", "22.000", "21.000 to 23.000", "2.00", "44.0 / 22.0"),
     ]
+    own = document.Line(16, document.COMPILED, TIMES, FASTER, 0.0, FASTER)
+    assert [cells[0][10], str(own).split("|")[-2].strip()] == ["-", "22.000"]
     assert note == "Scores of both are at most 1.0e-06 apart."
 
 
