@@ -35,8 +35,8 @@ class _Naming:
     def record(self, region: RegionChoice) -> RegionRecord:
         operators, values = self.problem.operators, self.problem.values
         made = [value for index in region.members for value in operators[index].results]
-        # What joined a region of features counts as one.
-        shown = next((value for value in made if not values[value].is_plain), made[0])
+        # What joined a region of features counts as one; some of them may be stored as given.
+        shown = min(made, key=lambda value: (values[value].is_plain, not self.stored[value]))
         found = values[shown].layout_class
         return RegionRecord(
             members=tuple(operators[index].name for index in region.members),

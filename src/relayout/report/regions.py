@@ -9,6 +9,8 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
+from relayout.report.text import shortened
+
 MEMBERS_SHOWN = 4
 BORDERS_SHOWN = 4
 
@@ -34,7 +36,7 @@ class RegionRecord:
     layout_class: str
     """Feature, Weight, Tensor or NTensor: what its operators make."""
     given: str
-    """The layout of what its first operator makes, in the model as given."""
+    """The layout of what it makes, in the model as given; of the first that changed, if any did."""
     layout: str
     """That layout now."""
     flipped: bool
@@ -58,7 +60,7 @@ def _cells(region: RegionRecord) -> tuple[str, ...]:
     change = f"{region.given} -> {region.layout}" if region.flipped else region.given
     verdict = "flipped" if region.flipped else "kept"
     return (
-        _listed(region.members, MEMBERS_SHOWN, ", "),
+        _listed([shortened(name) for name in region.members], MEMBERS_SHOWN, ", "),
         region.layout_class,
         change,
         _listed([_border(each) for each in region.borders], BORDERS_SHOWN, "\n") or "-",
@@ -68,7 +70,7 @@ def _cells(region: RegionRecord) -> tuple[str, ...]:
 
 def _border(border: BorderRecord) -> str:
     side = "in" if border.enters else "out"
-    return f"{side} {border.tensor} {border.stored} -> {border.wanted}"
+    return f"{side} {shortened(border.tensor)} {border.stored} -> {border.wanted}"
 
 
 def _listed(texts: Sequence[str], most: int, between: str) -> str:
