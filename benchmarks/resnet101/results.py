@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 import platform
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -79,15 +80,10 @@ class Results:
         parts = [*self._machine(), "", *self._table(), "", *self._means(ways)]
         if self.notes:
             parts += ["", *(f"- {note}" for note in self.notes)]
-        sections = _sections(self.path)
-        sections[self.title] = "\n".join(parts).strip()
-        text = [f"## {title}\n\n{section}\n" for title, section in sections.items()]
-        self.path.write_text("\n".join((TOP, *text)), encoding="utf-8")
+        put_section(self.path, self.title, parts)
 
     def _machine(self) -> list[str]:
-        today = datetime.datetime.now(datetime.UTC).date().isoformat()
-        versions = ", ".join(f"{name} {version}" for name, version in self.versions.items())
-        return [f"{_machine_name()}; {versions}; {today}."]
+        return [machine_text(self.versions)]
 
     def _table(self) -> list[str]:
         lines = [HEAD, "|---|---|---|---|---|---|---|"]
@@ -112,6 +108,21 @@ class Results:
                     f"{len(ratios)}, {min(ratios):.2f} at the least"
                 )
         return lines
+
+
+def put_section(path: Path, title: str, lines: Sequence[str]) -> None:
+    """Write a section of a file anew; the others stay."""
+    sections = _sections(path)
+    sections[title] = "\n".join(lines).strip()
+    text = [f"## {title}\n\n{section}\n" for title, section in sections.items()]
+    path.write_text("\n".join((TOP, *text)), encoding="utf-8")
+
+
+def machine_text(versions: Mapping[str, str]) -> str:
+    """On what, with what and when something was measured."""
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    listed = ", ".join(f"{name} {version}" for name, version in versions.items())
+    return f"{_machine_name()}; {listed}; {today}."
 
 
 def _sections(path: Path) -> dict[str, str]:

@@ -14,6 +14,8 @@ from tests.rewrite.rewriting import parse
 from tests.targets.networks import lenet
 
 SIMPLIFYING = [name for name in STRATEGIES if name != "naive"]
+WEIGHING = [name for name in SIMPLIFYING if name != "auto-nhwc"]
+"""Those that ask what it costs to follow an operand."""
 IMAGE = "float[2,3,4,5]"
 WEIGHT = "float[3,3,1,1] w = {1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0}"
 
@@ -111,14 +113,37 @@ def test_every_operand_of_a_sum_is_transposed() -> None:
     body = "a = BatchNormalization(x, s, s, s, s) y = Add(a, z)"
     inputs = f"{IMAGE} x, {IMAGE} z"
     text = graph(body, inputs=inputs, more="float[3] s = {1.0, 2.0, 3.0}")
-    assert left_by(text, *SIMPLIFYING) == [2] * len(SIMPLIFYING)
+    assert left_by(text, "auto-nhwc", *WEIGHING) == [3, *[2] * len(WEIGHING)]
+
+
+def test_a_sum_follows_any_operand_that_a_transpose_stands_before() -> None:
+    """As the document proposes: the other operand is transposed, and the next one finds it so."""
+    text = graph("a = Conv(x, w) b = Add(a, z) y = Conv(b, w)", inputs=f"{IMAGE} x, {IMAGE} z")
+    assert left_by(text, "auto-nhwc", "auto-nhwc-majority", "exact") == [3, 4, 3]
+
+
+@pytest.mark.parametrize("operands", ["a, x", "x, a"])
+def test_a_transpose_of_the_model_is_followed_like_one_that_was_inserted(operands: str) -> None:
+    """No kernel is in this model, and the last axis of one operand was moved by its exporter."""
+    text = f"""given (float[2,4,5,3] t, {IMAGE} x) => ({IMAGE} y, float[2,4,5,3] z) {{
+        a = Transpose<perm = [0, 3, 1, 2]>(t)
+        y = Add({operands})
+        z = Transpose<perm = [0, 2, 3, 1]>(y)
+    }}"""
+    model = written(parse(text), "auto-nhwc").model
+    (added,) = (node for node in model.graph.node if node.op_type == "Add")
+    moved = [n.output[0] for n in model.graph.node if n.op_type == "Transpose" and "x" in n.input]
+    assert set(moved) & set(added.input)
 
 
 def test_one_operand_channels_last_does_not_outweigh_three() -> None:
-    """A sum of four has one of them channels last: to follow it would add three to save one."""
+    """A sum of four has one of them channels last: to follow it adds three to save one.
+
+    The document's own rule follows it.
+    """
     inputs = ", ".join(f"{IMAGE} {name}" for name in ("x", "p", "q", "r"))
     text = graph("a = Conv(x, w) y = Sum(a, p, q, r)", inputs=inputs)
-    assert left_by(text, *SIMPLIFYING) == [2] * len(SIMPLIFYING)
+    assert left_by(text, "auto-nhwc", *WEIGHING) == [5, *[2] * len(WEIGHING)]
 
 
 def test_a_value_read_by_two_convolutions_is_transposed_once() -> None:
@@ -175,23 +200,33 @@ REGIONS_TWO = """two (float[3,1,5,5] x, float[2,3,3,3] v, float[2,3,3,3] u)
 }"""
 
 
-@pytest.mark.parametrize(("text", "most"), [(REGIONS_ONE, 4), (REGIONS_TWO, 5)])
-def test_shared_borders_of_regions(text: str, most: int) -> None:
+@pytest.mark.parametrize(("text", "most", "plus"), [(REGIONS_ONE, 4, 4), (REGIONS_TWO, 5, 6)])
+def test_shared_borders_of_regions(text: str, most: int, plus: int) -> None:
     """The input serves two convolutions, a result two Reshapes; caller's weights are transposed.
 
-    A Reshape that drops an axis of length 1 needs nothing.
+    A Reshape that drops an axis of length 1 needs nothing, unless it joins a region whatever that
+    costs.
     """
-    left = left_by(text, "preset", "preset-plus", "exact")
+    left = left_by(text, "preset", "preset-cost", "exact")
     assert max(left) <= most
     assert min(left) == left[-1]
+    assert left_by(text, "preset-plus") == [plus]
 
 
 def test_a_small_classifier_has_two_and_its_product_takes_in_one() -> None:
     """At the image and before it is flattened; there the rows of a constant are reordered."""
     record = compare_strategies(lenet(2), target="nhwc", verify=False)
     found = {each.name: (each.inserted, each.left.transposes) for each in record.strategies}
-    assert {found[name] for name in SIMPLIFYING if name != "auto-nhwc"} == {(2, 1)}
-    assert found["auto-nhwc"][1] == 1
+    isolating = {name for name in SIMPLIFYING if STRATEGIES[name].isolates}
+    assert {found[name] for name in SIMPLIFYING if name not in isolating} == {(2, 1)}
+    assert {found[name][1] for name in isolating} == {1}
+
+
+def test_an_inserted_transpose_is_named_after_its_tensor_and_order() -> None:
+    model = written(parse(CHAIN), "auto-nhwc").model
+    names = [node.name for node in model.graph.node if node.op_type == "Transpose"]
+    assert names == ["Transpose_x_0231", "Transpose_y_0231_0312"]
+    assert model.graph.node[0].output == ["x_0231"]
 
 
 def test_the_way_back_needs_none() -> None:

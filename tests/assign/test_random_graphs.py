@@ -28,4 +28,4 @@ def test_numbers_are_the_same_and_nothing_beats_the_exact_choice(target: Target,
         for (output, exact), wanted, found in pairs:
             law.compare(f"{name}: {output}", wanted, found, 0.0 if exact else TOLERANCE)
     assert costs[EXACT.name] == min(costs.values())
-    assert costs["preset-plus"] <= costs["preset"]
+    assert costs["preset-cost"] <= costs["preset"]

@@ -35,7 +35,7 @@ def test_every_choice_is_valid_and_none_beats_the_exact_one(shape: Shape) -> Non
         problem = random_problem(random, shape)
         costs = {name: _checked_cost(problem, name) for name in STRATEGIES}
         assert costs[EXACT.name] == min(costs.values())
-        assert costs["preset-plus"] <= costs["preset"]
+        assert costs["preset-cost"] <= costs["preset"]
 
 
 def _checked_cost(problem: LayoutProblem, name: str) -> int:
@@ -187,17 +187,18 @@ def test_one_copy_serves_all_readers(name: str) -> None:
     assert copies_of(graph.problem(), name) == 1
 
 
-def test_greedy_weighs_copies_where_automatic_nhwc_counts_them() -> None:
+def test_automatic_nhwc_follows_any_operand_a_majority_counts_and_greedy_weighs() -> None:
     graph = Graph()
     large = graph.conv(graph.given())
     small = [graph.given(), graph.given()]
     joined = graph.relu(large, *small)
     graph.conv(joined)
-    graph.values[large] = Value("large", ("nchw", "nhwc"), 50)
-    problem = graph.problem()
-    add = next(i for i, o in enumerate(problem.operators) if o.results == (joined,))
-    assert strategy_of("auto-nhwc")(problem).choice[add] == NCHW
-    assert strategy_of("greedy")(problem).choice[add] == NHWC
+    add = len(graph.operators) - 2
+    names = ("auto-nhwc", "auto-nhwc-majority", "greedy")
+    for price, expected in ((10, [NHWC, NCHW, NCHW]), (50, [NHWC, NCHW, NHWC])):
+        graph.values[large] = Value("large", ("nchw", "nhwc"), price)
+        problem = graph.problem()
+        assert [strategy_of(name)(problem).choice[add] for name in names] == expected
 
 
 def test_transmit_colours_inputs_from_the_known_operator_and_converts_once_at_the_join() -> None:

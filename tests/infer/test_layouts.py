@@ -28,8 +28,8 @@ CHAIN = f"""chain (float[2,4,6,5] x, {WEIGHT}, float[3,7] m) => (float[2,40,7] y
 }}"""
 
 
-def layouts(text: str, look: str = "before") -> LayoutsRecord:
-    return relayout.infer_layouts(parse(text), look=look)
+def layouts(text: str, look: str = "before", walk: str = "forwards") -> LayoutsRecord:
+    return relayout.infer_layouts(parse(text), look=look, walk=walk)
 
 
 def seen(record: LayoutsRecord, names: str) -> list[str]:
@@ -40,9 +40,34 @@ def test_two_reshapes_in_a_row_need_no_conversion() -> None:
     """Convolution and product know theirs; between them there is something new."""
     record = layouts(CHAIN)
     assert seen(record, "x w a") == ["NCHW", "OIHW", "NCHW"]
-    assert seen(record, "b c g d y") == ["NTensor"] * 5
+    assert seen(record, "b c g d y") == [*["Tensor"] * 3, *["NTensor"] * 2]
     assert [record[name].told for name in "abcgd"] == ["backwards", *["forwards"] * 3, "backwards"]
     assert record.conflicts == ()
+
+
+@pytest.mark.parametrize(
+    ("operator", "expected"),
+    [
+        ("Conv(u, v)", ["NCHW", "OIHW", "NCHW"]),
+        ("ConvInteger(p, q)", ["NCHW", "OIHW", "NCHW"]),
+        ("QLinearConv(p, s, zero, q, s, zero, s, zero)", ["NCHW", "OIHW", "NCHW"]),
+        ("MatMul(u, v)", ["NTensor"] * 3),
+        ("MatMulInteger(p, q)", ["NTensor"] * 3),
+        ("QLinearMatMul(p, s, zero, q, s, zero, s, zero)", ["NTensor"] * 3),
+    ],
+    ids=lambda each: each.partition("(")[0] if isinstance(each, str) else "",
+)
+def test_known_operators_and_their_quantised_forms(operator: str, expected: list[str]) -> None:
+    read = "u v" if "(u" in operator else "p q"
+    text = f"""known (float[4,4,1,1] u, float[4,4,1,1] v, uint8[4,4,1,1] p, uint8[4,4,1,1] q,
+        float s, uint8 zero) => (float y) {{ y = {operator} }}"""
+    assert seen(layouts(text), f"{read} y") == expected
+
+
+@pytest.mark.parametrize("operator", ["Gemm(x, m)", "Gemm<transA = 1>(x, m)"])
+def test_matrices_are_tensors(operator: str) -> None:
+    text = f"matrix (float[4,4] x, float[4,4] m) => (float[4,4] y) {{ y = {operator} }}"
+    assert seen(layouts(text), "x m y") == ["Tensor"] * 3
 
 
 def test_a_reshape_makes_features_only_where_something_after_it_reads_them() -> None:
@@ -187,7 +212,7 @@ def test_the_nearest_of_both_sides_is_looked_at() -> None:
             d = Reshape(c, same)
             y = Conv(d, w)
         }}"""
-    assert seen(layouts(text, "nearest"), "b c d") == ["NTensor", "NTensor", "NCHW"]
+    assert seen(layouts(text, "nearest"), "b c d") == ["Tensor", "Tensor", "NCHW"]
     assert seen(layouts(text, "after"), "b c d") == ["NCHW", "NCHW", "NCHW"]
 
 
@@ -251,7 +276,7 @@ def test_the_command_line_prints_a_table(given: Path, capsys: pytest.CaptureFixt
     assert main(["inspect", str(given), "--layouts"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert any(line.split() == ["w", "[4,4,1,1]", "OIHW", "Weight", "backwards"] for line in lines)
-    assert lines[-1] == "10 tensors: 2 Feature, 5 NTensor, 2 Tensor, 1 Weight"
+    assert lines[-1] == "10 tensors: 2 Feature, 2 NTensor, 5 Tensor, 1 Weight"
 
 
 def test_the_command_line_writes_json(given: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -266,5 +291,6 @@ def test_the_command_line_writes_json(given: Path, capsys: pytest.CaptureFixture
         "layout_class": "NTensor",
         "told": "backwards",
         "constant": False,
+        "becomes": None,
     }
     assert record["conflicts"] == []

@@ -8,6 +8,16 @@ from relayout.assign.component import Decided
 
 
 @dataclass(frozen=True, slots=True)
+class RegionChoice:
+    """Operators that a strategy decided about together."""
+
+    members: tuple[int, ...]
+    is_flipped: bool
+    """Whether some of them run in other orders than given."""
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Assignment:
     """A choice of variants with its exact cost and a lower bound on the cost of any choice."""
 
@@ -17,6 +27,8 @@ class Assignment:
     parts: tuple[Decided, ...] = ()
     """The components with their proofs; empty where a strategy proves nothing."""
     notes: tuple[str, ...] = ()
+    regions: tuple[RegionChoice, ...] = ()
+    """What was decided about each region; empty where a strategy does not go by regions."""
 
     @property
     def optimal(self) -> bool:

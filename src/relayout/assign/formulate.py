@@ -27,6 +27,7 @@ from relayout.assign.problem import (
 from relayout.assign.variants import NodeVariants
 from relayout.graph.read import constant_of, is_op
 from relayout.infer.colours import infer_colours
+from relayout.layout.layout import Colour, Layout, LayoutClass
 from relayout.layout.shuffle import StoredOrder
 from relayout.layout.transport import Transport
 from relayout.ops.bodies import has_ties
@@ -136,6 +137,10 @@ def formulate(part: Part, terms: Terms) -> Formulation:
     drafting = _Drafting(part, terms.of(part))
     drafting.spread()
     return drafting.finish()
+
+
+def _class_and_layout(colour: Colour | None) -> tuple[LayoutClass | None, Layout | None]:
+    return (None, None) if colour is None else (colour.layout_class, colour.layout)
 
 
 Weigh: TypeAlias = Callable[[int, int], int]
@@ -292,7 +297,7 @@ class _Drafting:
                 str(tensor.value.name),
                 tuple("?" if order is None else str(order) for order in tensor.orders),
                 self._copy_price(tensor, weigh, most),
-                colours[tensor.value].layout_class if tensor.value in colours else None,
+                *_class_and_layout(colours.get(tensor.value)),
             )
             for tensor in self.tensors.values()
         ]

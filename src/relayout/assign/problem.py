@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from relayout.layout.layout import LayoutClass
+from relayout.layout.layout import Layout, LayoutClass
 
 CopyPrice: TypeAlias = int | tuple[tuple[int, ...], ...]
 """One price for every copy of a value, or a price by (stored order, wanted order)."""
@@ -48,6 +48,8 @@ class Value:
     copy_price: CopyPrice = 1
     layout_class: LayoutClass | None = field(default=None, compare=False)
     """What kind of tensor it is, for strategies that go by kinds."""
+    layout: Layout | None = field(default=None, compare=False)
+    """The names of its axes in the given order, for reports."""
 
     @property
     def is_plain(self) -> bool:

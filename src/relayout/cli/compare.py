@@ -16,11 +16,17 @@ from relayout.cli.terminal import (
     show,
 )
 
+REGIONS_HELP = (
+    "show what each method inserts, and the regions of strategies that go by regions: members, "
+    "layout, Transposes at the border, and why each was flipped or kept"
+)
+
 
 def add_parser(commands: Any) -> None:
     parser = commands.add_parser("compare", help="show what each way to choose layouts leads to")
     parser.add_argument("model", metavar="IN.onnx")
     add_choosing(parser)
+    parser.add_argument("--regions", action="store_true", help=REGIONS_HELP)
     parser.add_argument("--no-verify", action="store_true", help="do not compare numbers")
     add_numbers(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -37,8 +43,9 @@ def run(options: argparse.Namespace) -> int:
             **choosing(options),
             verify=not options.no_verify,
             inputs=numeric_options(options),
+            regions=options.regions,
             stage=stage,
         )
-    show(options, record.to_json(), comparison_text(record))
+    show(options, record.to_json(), comparison_text(record, regions=options.regions))
     verified = all(strategy.verified for strategy in record.strategies)
     return DONE if verified or options.no_verify else REFUSED

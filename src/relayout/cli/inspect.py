@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from relayout.cli.names import NameOption, given, looks
+from relayout.cli.names import NameOption, given, looks, targets, walks
 from relayout.cli.terminal import DONE, add_dims, add_form, progress, show
 
 LOOK_HELP = "what the layout of a Reshape is inferred from if no consumer fixes it (with --layouts)"
+WALK_HELP = "in which pass that is inferred (with --layouts)"
+TARGET_HELP = "show what each tensor becomes for this target too (with --layouts)"
 
 
 def add_parser(commands: Any) -> None:
@@ -16,6 +18,8 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("model", metavar="IN.onnx")
     parser.add_argument("--layouts", action="store_true", help="show the layout of every tensor")
     parser.add_argument("--look", action=NameOption, named=looks, about=LOOK_HELP)
+    parser.add_argument("--walk", action=NameOption, named=walks, about=WALK_HELP)
+    parser.add_argument("--target", action=NameOption, named=targets, about=TARGET_HELP)
     add_dims(parser)
     add_form(parser)
     parser.set_defaults(command=run)
@@ -40,6 +44,6 @@ def _inspect_layouts(options: argparse.Namespace) -> int:
 
     with progress() as stage:
         stage("reading")
-        record = api.infer_layouts(options.model, **given(options, "look"))
+        record = api.infer_layouts(options.model, **given(options, "look", "walk", "target"))
     show(options, record.to_json(), layouts_text(record, every=options.all))
     return DONE

@@ -108,9 +108,17 @@ def modes() -> NamedValues:
 
 
 def looks() -> NamedValues:
-    from relayout.infer.colours import Look, look_of
+    from relayout.infer.looks import Look, look_of
 
     return NamedValues({each.value: each.summary for each in Look}, Look.BEFORE.value, look_of)
+
+
+def walks() -> NamedValues:
+    from relayout.infer.looks import Direction, walk_of
+
+    return NamedValues(
+        {each.value: each.summary for each in Direction}, Direction.FORWARDS.value, walk_of
+    )
 
 
 def _summaries(registry: Registry[Any]) -> dict[str, str]:

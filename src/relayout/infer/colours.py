@@ -3,95 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from enum import Enum
 
 import onnx_ir as ir
 
-from relayout.errors import RelayoutError
-from relayout.graph.read import NodeView, constant_of, is_op, perm_of, rank_of, view_of
+from relayout.graph.read import NodeView, constant_of, rank_of, view_of
 from relayout.graph.region import KERNEL_DOMAIN, subgraphs_of
-from relayout.infer.nearest import Found, nearest_known
+from relayout.infer.coloured_node import ColouredNode, Pair
+from relayout.infer.looks import Direction, Look, assumed
 from relayout.infer.transmission import Transmission, majority, transmit
-from relayout.layout.layout import NCHW, Colour, Layout, channels_first, channels_last
+from relayout.layout.layout import NCHW, Colour
 from relayout.layout.permutation import Permutation
-from relayout.ops.known_layouts import (
-    carried,
-    coloured,
-    known_colours,
-    plain,
-    preferred,
-)
-from relayout.ops.registry import facts_named
-from relayout.targets.channels_last import KERNELS
-
-Pair = tuple[ir.Value, Colour]
-
-
-class Look(Enum):
-    """Where the layout of a Reshape's result is inferred from if no consumer fixes it.
-
-    The same holds for all operators whose results have axes of their own.
-    """
-
-    BEFORE = "before"
-    AFTER = "after"
-    NEAREST = "nearest"
-
-    @property
-    def summary(self) -> str:
-        """What it goes by."""
-        return _SUMMARIES[self]
-
-
-_SUMMARIES = {
-    Look.BEFORE: "what comes before it",
-    Look.AFTER: "the next known operator after it",
-    Look.NEAREST: "the known operator that is nearer",
-}
-
-
-def look_of(name: str) -> Look:
-    """The look of a name."""
-    try:
-        return Look(name)
-    except ValueError:
-        known = ", ".join(look.value for look in Look)
-        raise RelayoutError(f"look is one of {known}, not {name!r}") from None
-
-
-@dataclass(frozen=True, slots=True)
-class ColouredNode:
-    """A node with what is known from it: colours by itself, or which values are coloured alike."""
-
-    view: NodeView
-    known: Sequence[Pair]
-    alike: Sequence[ir.Value]
-    order: Permutation | None
-    """The order of a Transpose."""
-
-    @classmethod
-    def by(cls, view: NodeView) -> ColouredNode:
-        known = _kernel_colours(view) or known_colours(view)
-        order = perm_of(view.node) if is_op(view.node, "Transpose") else None
-        return cls(view, known, carried(view) if not known else (), order)
-
-    @property
-    def operands(self) -> list[ir.Value]:
-        return [value for value in self.view.node.inputs if value is not None]
-
-    @property
-    def passes(self) -> bool:
-        """Whether it is agnostic: its results have the axes of its operands."""
-        return bool(self.alike) or self.order is not None
+from relayout.ops.known_layouts import plain, preferred
 
 
 def infer_colours(
-    views: Iterable[NodeView], look: Look = Look.BEFORE
+    views: Iterable[NodeView], look: Look = Look.BEFORE, walk: Direction = Direction.FORWARDS
 ) -> Transmission[ir.Value, Colour]:
     """Colour every operand and result of nodes in topological order."""
     operators = [ColouredNode.by(view) for view in views]
-    return transmit(operators, _sources(operators), _LookPalette(operators, look))
+    return transmit(operators, _sources(operators), _LookPalette(operators, look, walk))
 
 
 def views_of(model: ir.Model) -> Iterator[NodeView]:
@@ -116,22 +46,8 @@ def _sources(operators: Sequence[ColouredNode]) -> list[ir.Value]:
     return [value for value in read if value not in made]
 
 
-def _kernel_colours(view: NodeView) -> list[Pair]:
-    """The colours that an operator of the domain relayout, which reads channels last, fixes."""
-    kernel = KERNELS.get(view.op_type) if view.node.domain == KERNEL_DOMAIN else None
-    if kernel is None:
-        return []
-    layouts = {0: channels_last(kernel.rank)}
-    weight = facts_named("", kernel.operator.op_type).layout.weight
-    if weight is not None:
-        operand, axes = weight
-        standard = Layout(axes + channels_first(kernel.rank).axes[2:])
-        layouts[operand] = standard.stored(kernel.weight_order)
-    return coloured(view, layouts)
-
-
 class _LookPalette:
-    def __init__(self, operators: Sequence[ColouredNode], look: Look) -> None:
+    def __init__(self, operators: Sequence[ColouredNode], look: Look, walk: Direction) -> None:
         self.preferred: dict[ir.Value, Colour] = {}
         self.bound: set[ir.Value] = set()
         """Values from which a path leads to an operator that is not agnostic."""
@@ -142,7 +58,9 @@ class _LookPalette:
             results = operator.view.node.outputs
             if not operator.passes or any(value in self.bound for value in results):
                 self.bound.update(operator.operands)
-        self.later = {} if look is Look.BEFORE else _seen_later(operators, look)
+        self.is_backwards = walk is Direction.BACKWARDS
+        self.assumed = assumed(operators, look, walk)
+        """Colours of what Reshapes write; walking backwards, of what they read."""
 
     def results(self, operator: ColouredNode) -> Sequence[ir.Value]:
         return operator.view.node.outputs
@@ -155,17 +73,21 @@ class _LookPalette:
         return majority([colour for colour in votes if colour.layout is not None] or votes)
 
     def before(self, operator: ColouredNode, colours: dict[ir.Value, Colour]) -> Iterator[Pair]:
+        if operator.relabels and self.is_backwards:
+            found = (value for value in operator.operands if value in self.assumed)
+            yield from ((value, self.assumed[value]) for value in found)
         result = colours.get(operator.view.node.outputs[0]) if operator.passes else None
         if result is None:
             return
+        made = operator.view.node.outputs[0]
         if operator.order is not None:
             yield (
                 operator.operands[0],
-                _transposed(result, operator.order.inverse(), operator.operands[0]),
+                _transposed(result, operator.order.inverse(), made, operator.operands[0]),
             )
             return
         for value in operator.alike:
-            yield value, _kept(result, value)
+            yield value, _kept(result, made, value)
 
     def default(self, value: ir.Value) -> Colour:
         if value in self.preferred:
@@ -177,15 +99,17 @@ class _LookPalette:
 
     def after(self, operator: ColouredNode, colours: dict[ir.Value, Colour]) -> Iterator[Pair]:
         if operator.order is not None:
-            result = operator.view.node.outputs[0]
-            yield result, _transposed(colours[operator.operands[0]], operator.order, result)
+            source, result = operator.operands[0], operator.view.node.outputs[0]
+            yield result, _transposed(colours[source], operator.order, source, result)
             return
-        read = [colours[value] for value in operator.operands if value in operator.alike]
+        read = [value for value in operator.operands if value in operator.alike]
         for value in operator.view.node.outputs:
             if read and value in operator.alike:
-                yield value, _kept(self.elect(read), value)
+                elected = self.elect([colours[each] for each in read])
+                source = next(each for each in read if colours[each] == elected)
+                yield value, _kept(elected, source, value)
             else:
-                yield value, self.later.get(value) or plain(value)
+                yield value, self.assumed.get(value) or plain(value)
 
     def wanted(self, operator: ColouredNode, colours: dict[ir.Value, Colour]) -> Iterator[Pair]:
         """Only where both name axes: to name the axes of a tensor moves no data."""
@@ -200,49 +124,18 @@ class _LookPalette:
         yield from (p for p in pairs if p[1].layout and colours[p[0]].layout)
 
 
-def _seen_later(operators: Sequence[ColouredNode], look: Look) -> dict[ir.Value, Colour]:
-    """For results with axes of their own, what the nearest known operator after them reads."""
-    known = [bool(operator.known) for operator in operators]
-    before, after = _neighbours(operators)
-    later = nearest_known(reversed(range(len(operators))), after, known)
-    earlier = nearest_known(range(len(operators)), before, known)
-    found: dict[ir.Value, Colour] = {}
-    for operator, near, other in zip(operators, later, earlier, strict=True):
-        if near is None or operator.passes or operator.known:
-            continue
-        if look is Look.AFTER or _is_nearer(near, other):
-            found.update(_as_read_by(operators[near[1]], operator.view.node.outputs))
-    return found
+def _kept(colour: Colour, source: ir.Value, value: ir.Value) -> Colour:
+    """The colour of a value with the axes of one of this colour.
+
+    A class that goes by the shape goes by that of the value; one that was assumed is kept.
+    """
+    return plain(value) if colour == plain(source) else colour
 
 
-def _neighbours(operators: Sequence[ColouredNode]) -> tuple[list[list[int]], list[list[int]]]:
-    """The operators that make what each operator reads, and those that read what it makes."""
-    makers = {v: index for index, o in enumerate(operators) for v in o.view.node.outputs}
-    before = [[makers[value] for value in o.operands if value in makers] for o in operators]
-    after: list[list[int]] = [[] for _ in operators]
-    for reader, producers in enumerate(before):
-        for producer in producers:
-            after[producer].append(reader)
-    return before, after
-
-
-def _as_read_by(known: ColouredNode, values: Iterable[ir.Value]) -> Iterator[Pair]:
-    _, colour = known.known[0]
-    for value in values:
-        if colour.layout is not None and rank_of(value) == colour.layout.rank:
-            yield value, colour
-
-
-def _is_nearer(one: Found, other: Found | None) -> bool:
-    return other is None or one[0] < other[0]
-
-
-def _kept(colour: Colour, value: ir.Value) -> Colour:
-    return plain(value) if colour.layout is None else colour
-
-
-def _transposed(colour: Colour, order: Permutation, value: ir.Value) -> Colour:
+def _transposed(colour: Colour, order: Permutation, source: ir.Value, value: ir.Value) -> Colour:
     """The colour of a value that is the transpose of one with this colour."""
-    if colour.layout is None or colour.layout.rank != order.rank:
+    if colour.layout is None:
+        return _kept(colour, source, value)
+    if colour.layout.rank != order.rank:
         return plain(value)
     return Colour.named(colour.layout.stored(order))

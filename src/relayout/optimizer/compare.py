@@ -11,7 +11,7 @@ from relayout.assign.choose import ChooseLayouts, Decision
 from relayout.assign.formulate import Terms
 from relayout.assign.problem import LayoutProblem, copies
 from relayout.assign.strategies.naive import isolating_copies
-from relayout.assign.strategies.regions import count_regions
+from relayout.assign.strategies.regions import connected_runs
 from relayout.assign.strategies.registry import (
     DEFAULT_SECONDS,
     STRATEGIES,
@@ -28,6 +28,7 @@ from relayout.optimizer.delivery import check_names, compared
 from relayout.optimizer.describe import figures
 from relayout.optimizer.pipeline import Checking, chosen
 from relayout.optimizer.prepare import Prepared, opened, prepare
+from relayout.optimizer.region_records import region_records
 from relayout.report.comparison import ComparisonRecord, StrategyRecord
 from relayout.report.records import Figures
 from relayout.targets.target import ONNX, Target, target_of
@@ -45,9 +46,14 @@ def compare_strategies(
     fix_defaults: bool = False,
     verify: bool = True,
     inputs: NumericOptions | None = None,
+    regions: bool = False,
     stage: Callable[[str], None] = lambda _: None,
 ) -> ComparisonRecord:
-    """What each strategy makes of a model, even where that is worse than the model as given."""
+    """What each strategy makes of a model, even where that is worse than the model as given.
+
+    With `regions`, strategies that go by regions list them: members, layout, borders, and why each
+    was flipped or kept.
+    """
     inputs = replace(inputs or NumericOptions(), fix_defaults=fix_defaults)
     objective = objective_of(minimize)
     runtime = target_of(target, keep, einsum=einsum, objective=objective)
@@ -65,7 +71,9 @@ def compare_strategies(
         loaded, decisions = _laid_out(prepared, terms, watch.within(strategy))
         verdict = _verdict(given, loaded, inputs) if verify else None
         left = figures(measure(loaded.ir, terms.dims))
-        records.append(_record(strategy, decisions, left, watch.spent, verdict))
+        record = _record(strategy, decisions, left, watch.spent, verdict)
+        listed = [each for decision in decisions for each in region_records(decision)]
+        records.append(replace(record, listed=tuple(listed)) if regions else record)
         # Strategies other than the exact one have the bound 0.
         bound = max(bound, sum(decision.assignment.bound for decision in decisions))
     path = "" if given.path is None else str(given.path)
@@ -83,13 +91,14 @@ def _record(
     return StrategyRecord(
         strategy.name,
         inserted=sum(_inserted(strategy, problem, choice) for problem, choice in problems),
-        regions=sum(count_regions(problem, choice) for problem, choice in problems),
+        regions=sum(len(connected_runs(problem, choice)) for problem, choice in problems),
         left=left,
         cost=sum(decision.assignment.cost for decision in decisions),
         seconds=seconds,
         verified=verdict is not None and verdict.equal,
         numbers="not verified" if verdict is None else verdict.status,
         verdict="" if verdict is None else verdict.summary(),
+        method=strategy.method,
     )
 
 

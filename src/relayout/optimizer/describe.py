@@ -13,7 +13,8 @@ from relayout.graph.io.model import LoadedModel
 from relayout.graph.read import Dim, Shape, constant_of, is_default, perm_of, shape_of
 from relayout.graph.region import KERNEL_DOMAIN, regions_of
 from relayout.graph.source_line import source_line
-from relayout.infer.colours import Look, infer_colours, views_of
+from relayout.infer.colours import infer_colours, views_of
+from relayout.infer.looks import Direction, Look
 from relayout.layout.blocks import is_invented, size_of, sizes_of
 from relayout.ops.facts import InnerCopies
 from relayout.ops.measure import (
@@ -56,10 +57,12 @@ def model_record(loaded: LoadedModel, dims: Mapping[str, int]) -> ModelRecord:
     )
 
 
-def layouts_record(loaded: LoadedModel, look: Look) -> LayoutsRecord:
+def layouts_record(
+    loaded: LoadedModel, look: Look = Look.BEFORE, walk: Direction = Direction.FORWARDS
+) -> LayoutsRecord:
     """The layout of every tensor of a model as it was given."""
     views = list(views_of(loaded.ir))
-    found = infer_colours(views, look)
+    found = infer_colours(views, look, walk)
     touched = (value for view in views for value in (*view.node.inputs, *view.node.outputs))
     values = [value for value in dict.fromkeys(touched) if value is not None and value.name]
     return LayoutsRecord(

@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from relayout.graph.io.sources import ModelSource
-from relayout.infer.colours import Look, look_of
+from relayout.infer.looks import Direction, Look, look_of, walk_of
 from relayout.ops.measure import Measure, measure
+from relayout.optimizer.conversion import converted
 from relayout.optimizer.describe import (
     attention_notes,
     layouts_record,
     model_record,
 )
+from relayout.optimizer.optimize import optimize
 from relayout.optimizer.pipeline import (
     SpeltOut,
     local_rules,
@@ -20,7 +22,7 @@ from relayout.optimizer.pipeline import (
 from relayout.optimizer.prepare import opened
 from relayout.report.layouts import LayoutsRecord
 from relayout.report.records import ModelRecord
-from relayout.targets.target import ONNX
+from relayout.targets.target import ONNX, Target, target_of
 
 
 def inspect(source: ModelSource, *, dims: Mapping[str, int] | None = None) -> ModelRecord:
@@ -34,14 +36,27 @@ def inspect(source: ModelSource, *, dims: Mapping[str, int] | None = None) -> Mo
     return replace(record, notices=(*record.notices, *attention_notes(watching.reasons)))
 
 
-def infer_layouts(source: ModelSource, *, look: str = Look.BEFORE.value) -> LayoutsRecord:
+def infer_layouts(
+    source: ModelSource,
+    *,
+    look: str = Look.BEFORE.value,
+    walk: str = Direction.FORWARDS.value,
+    target: str | Target | None = None,
+) -> LayoutsRecord:
     """The layout of every tensor, inferred from the operators that fix one.
 
-    `look` is where the layout of what a Reshape or a similar operator writes is inferred from if no
-    consumer fixes it: "before" (the operators before it: it is no longer what came in), "after" or
-    "nearest".
+    `look` is which known operator decides about what a Reshape or a similar operator writes, if no
+    consumer fixes it: the nearest one "before" it, the nearest one "after" it, or the "nearest" of
+    both. `walk` is the pass in which it does: "forwards", or "backwards", for what the Reshape
+    reads. With a `target`, what each tensor becomes if the model is optimised for it is reported
+    too.
     """
-    return layouts_record(opened(source), look_of(look))
+    given = opened(source)
+    record = layouts_record(given, look_of(look), walk_of(walk))
+    if target is None:
+        return record
+    result = optimize(source, target=target, verify=False)
+    return converted(record, layouts_record(opened(result.model)), target_of(target).name)
 
 
 def count(source: ModelSource, *, dims: Mapping[str, int] | None = None) -> Measure:

@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from relayout.report.records import Figures
+from relayout.report.regions import RegionRecord, regions_table
 from relayout.report.text import bytes_text
 
 BOUND = "lower bound"
@@ -36,6 +37,15 @@ class StrategyRecord:
     numbers: str
     """What the comparison of numbers came to, in a word."""
     verdict: str
+    method: str = ""
+    """The letter that it has in the document that compares methods of regions."""
+    listed: tuple[RegionRecord, ...] = ()
+    """Its regions, where they were asked for and it goes by regions."""
+
+    @property
+    def removed(self) -> int:
+        """How many of the Transposes that it puts in cancel, or are taken in, afterwards."""
+        return max(0, self.inserted - self.left.transposes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +60,16 @@ class ComparisonRecord:
     """No choice among the variants offered costs less, as the exact strategy proves."""
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        strategies = [{**asdict(each), "removed": each.removed} for each in self.strategies]
+        return {**asdict(self), "strategies": strategies}
 
 
-def comparison_text(record: ComparisonRecord) -> Iterator[RenderableType]:
-    yield comparison_table(record)
+def comparison_text(record: ComparisonRecord, *, regions: bool = False) -> Iterator[RenderableType]:
+    """The strategies side by side, or what each inserts and the regions that it goes by."""
+    yield counts_table(record) if regions else comparison_table(record)
+    for each in record.strategies if regions else ():
+        if each.listed:
+            yield regions_table(each.name, each.listed)
     for each in record.strategies:
         if not each.verified and each.verdict:
             yield escape(f"{each.name}: {each.verdict}")
@@ -77,6 +92,19 @@ def comparison_table(record: ComparisonRecord) -> Table:
     for each in record.strategies:
         table.add_row(*_cells(each))
     table.add_row(BOUND, "", "", "", "", str(record.bound))
+    return table
+
+
+def counts_table(record: ComparisonRecord) -> Table:
+    """What each method puts in, what of it goes again, and what is left."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    table.add_column("strategy", no_wrap=True)
+    table.add_column("method")
+    for heading in ("inserted", "removed", "final", "regions"):
+        table.add_column(heading, justify="right")
+    for each in record.strategies:
+        counts = (each.inserted, each.removed, each.left.transposes, each.regions)
+        table.add_row(each.name, each.method or "-", *map(str, counts))
     return table
 
 

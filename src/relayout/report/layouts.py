@@ -31,6 +31,9 @@ class TensorRecord:
     """How the layout was inferred: backwards from a consumer that fixes it, forwards from the
     operands of its producer, or by default."""
     constant: bool
+    becomes: tuple[str, ...] | None = None
+    """Its layouts after optimisation for a target: as it is stored, then as it is copied. Empty
+    where the result has no such tensor, None where no target was asked about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,8 @@ class LayoutsRecord:
     path: str
     tensors: tuple[TensorRecord, ...]
     conflicts: tuple[ConflictRecord, ...]
+    target: str | None = None
+    """What the tensors become is reported for this one."""
 
     def __getitem__(self, name: str) -> TensorRecord:
         """The tensor of a name; the outermost, where bodies have one of the same name."""
@@ -84,11 +89,19 @@ def _tensor_table(record: LayoutsRecord, *, every: bool) -> Table:
         caption=f"{hidden} more, constants among them: --all shows them" if hidden else None,
         caption_justify="left",
     )
-    for heading in ("tensor", "shape", "layout", "class", "inferred"):
+    headings = ["tensor", "shape", "layout", "class", "inferred"]
+    for heading in (*headings, *([f"for {record.target}"] if record.target else [])):
         table.add_column(heading, overflow="fold")
     for tensor in shown:
         name = tensor.name if every else shortened(tensor.name)
         layout = tensor.layout if tensor.layout != tensor.layout_class else "-"
-        cells = (name, tensor.shape, layout, tensor.layout_class, tensor.told)
-        table.add_row(*(escape(cell) for cell in cells))
+        cells = [name, tensor.shape, layout, tensor.layout_class, tensor.told]
+        table.add_row(*(escape(cell) for cell in (*cells, *_becomes(tensor))))
     return table
+
+
+def _becomes(tensor: TensorRecord) -> list[str]:
+    """Copies are listed after the layout that a tensor is stored in."""
+    if tensor.becomes is None:
+        return []
+    return [", ".join(tensor.becomes) or "gone"]

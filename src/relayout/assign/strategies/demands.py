@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from relayout.assign.assignment import Assignment
+from relayout.assign.assignment import Assignment, RegionChoice
 from relayout.assign.problem import LayoutProblem, Operator, Variant, evaluate
 
 
@@ -34,9 +34,11 @@ def walk_order(problem: LayoutProblem) -> list[int]:
     return sources + [index for index in everyone if problem.operators[index].operands]
 
 
-def assigned(problem: LayoutProblem, choice: Sequence[int]) -> Assignment:
+def assigned(
+    problem: LayoutProblem, choice: Sequence[int], regions: tuple[RegionChoice, ...] = ()
+) -> Assignment:
     """A choice with its cost, about which nothing is proved."""
     cost = evaluate(problem, choice)
     if cost is None:
         raise ValueError("the choice names variants that the problem does not have")
-    return Assignment(tuple(choice), cost)
+    return Assignment(tuple(choice), cost, regions=regions)

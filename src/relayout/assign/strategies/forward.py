@@ -28,6 +28,15 @@ class AtHand:
                 found.append((value, stored, order))
         return found
 
+    def moved(self, operator: Operator) -> dict[int, int]:
+        """The operands stored in another order than the operator as given reads, with that order.
+
+        In the model a Transpose stands before each of them.
+        """
+        given = zip(operator.operands, operator.variants[0].reads, strict=True)
+        stored = ((value, self.stored[value], order) for value, order in given)
+        return {value: found for value, found, order in stored if found not in {None, order}}
+
     def run(self, operator: Operator, variant: Variant) -> None:
         for value, order in zip(operator.operands, variant.reads, strict=True):
             self.copied[value].add(order)
@@ -35,11 +44,12 @@ class AtHand:
             self.stored[value] = order
 
 
-Misfit: TypeAlias = Callable[[AtHand, Operator, Variant], int]
-"""How little a variant of an agnostic operator fits what is at hand."""
+Misfit: TypeAlias = tuple[int, ...]
+"""How little a variant of an agnostic operator fits what is at hand, first what counts most."""
+WeighVariant: TypeAlias = Callable[[AtHand, Operator, Variant], Misfit]
 
 
-def walk(problem: LayoutProblem, weigh: Misfit) -> Assignment:
+def walk(problem: LayoutProblem, weigh: WeighVariant) -> Assignment:
     """Demanding operators as they demand, agnostic ones as fits best, the given way first."""
     at_hand = AtHand(problem)
     choice = [0] * len(problem.operators)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from relayout.assign.assignment import Assignment
 from relayout.assign.problem import LayoutProblem, Operator, Variant
-from relayout.assign.strategies.forward import AtHand, walk
+from relayout.assign.strategies.forward import AtHand, Misfit, walk
 
 
 def solve_greedy(problem: LayoutProblem) -> Assignment:
@@ -12,6 +12,7 @@ def solve_greedy(problem: LayoutProblem) -> Assignment:
     return walk(problem, _price_missing)
 
 
-def _price_missing(at_hand: AtHand, operator: Operator, variant: Variant) -> int:
+def _price_missing(at_hand: AtHand, operator: Operator, variant: Variant) -> Misfit:
     values = at_hand.problem.values
-    return sum(values[value].price(*move) for value, *move in at_hand.missing(operator, variant))
+    missing = at_hand.missing(operator, variant)
+    return (sum(values[value].price(*move) for value, *move in missing),)

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from relayout.assign.assignment import Assignment
 from relayout.assign.problem import LayoutProblem
 from relayout.assign.strategies.demands import assigned, cheapest, demanded, ports
-from relayout.assign.strategies.regions import OperatorRun, Ways, regions, spread
+from relayout.assign.strategies.region_choice import described
+from relayout.assign.strategies.regions import Ways, regions, spread
 
-AGNOSTIC, AS_GIVEN, ANOTHER = range(3)
-"""Kinds of operators with a choice: without a demand, demanding what they have, or another way."""
+AGNOSTIC = 0
+"""The kind of operators without a demand."""
 
 
 def solve_preset(problem: LayoutProblem) -> Assignment:
@@ -18,70 +19,47 @@ def solve_preset(problem: LayoutProblem) -> Assignment:
 
     Regions of tensors that are not features stay as given.
     """
-    return assigned(problem, _preset(problem, [demanded(o) for o in problem.operators]))
+    choice = preset_choice(problem)
+    return assigned(problem, choice, described(problem, choice))
 
 
-def solve_preset_plus(problem: LayoutProblem) -> Assignment:
-    """Regions join their neighbours where that costs less, until it nowhere does.
-
-    The first merging is by kind, the second takes every operator with a choice. Whether a step
-    costs less is counted exactly, so the answer never costs more than without.
-    """
-    demanded_variants = [demanded(operator) for operator in problem.operators]
-    choice = _preset(problem, demanded_variants)
-    kinds = _kinds(problem, demanded_variants)
-    merged = [None if kind is None else AGNOSTIC for kind in kinds]
-    everyone = [_every_way(problem, r) for k in (kinds, merged) for r in regions(problem, k)]
-    improved = len(everyone)
-    while improved:
-        improved = sum(_improve(problem, choice, ways) for ways in everyone)
-    return assigned(problem, choice)
+def preset_choice(problem: LayoutProblem) -> list[int]:
+    """Demanding operators as they demand, regions of features as most of their borders do."""
+    choice = [demanded(operator) or 0 for operator in problem.operators]
+    elect_features(problem, choice)
+    return choice
 
 
-def _preset(problem: LayoutProblem, demanded_variants: Sequence[int | None]) -> list[int]:
-    choice = [demand or 0 for demand in demanded_variants]
+def elect_features(problem: LayoutProblem, choice: list[int]) -> None:
+    """Give each region of agnostic operators that make features what its border demands."""
+    everyone = enumerate(problem.operators)
     kinds = [
-        AGNOSTIC if demand is None and not _is_plain(problem, index) else None
-        for index, demand in enumerate(demanded_variants)
+        None if is_plain(problem, i) or demanded(o) is not None else AGNOSTIC for i, o in everyone
     ]
     for region in regions(problem, kinds):
         ways = {index: cheapest(problem.operators[index]) for index in region}
         demands = list(_border(problem, ways, choice))
-        _replace(choice, _elected(problem, choice, ways, demands))
-    return choice
+        replace_choice(choice, _elected(problem, choice, ways, demands))
 
 
-def _is_plain(problem: LayoutProblem, index: int) -> bool:
+def is_plain(problem: LayoutProblem, index: int) -> bool:
     """Whether an operator makes something other than features."""
     operator = problem.operators[index]
     touched = operator.results or operator.operands
     return bool(touched) and problem.values[touched[0]].is_plain
 
 
-def _kinds(problem: LayoutProblem, demanded_variants: Sequence[int | None]) -> list[int | None]:
-    """Operators with a choice, by what they demand; None for those without."""
-    kinds: list[int | None] = []
-    for operator, demand in zip(problem.operators, demanded_variants, strict=True):
-        if len(operator.variants) == 1:
-            kinds.append(None)
-        elif demand is None:
-            kinds.append(AGNOSTIC)
-        else:
-            kinds.append(ANOTHER if demand else AS_GIVEN)
-    return kinds
-
-
-def _every_way(problem: LayoutProblem, region: OperatorRun) -> Ways:
-    return {index: range(len(problem.operators[index].variants)) for index in region}
-
-
 def _border(problem: LayoutProblem, ways: Ways, choice: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """What the operators around a region demand of the values it touches."""
+    """What the operators around a region demand of the values it touches.
+
+    Agnostic ones demand nothing; those that run in another order than given want it kept.
+    """
     touched = _touched(problem, ways)
     around = [o for v in touched for o in (problem.producers[v], *problem.readers[v])]
     for index in dict.fromkeys(around):
-        if index not in ways:
-            operator = problem.operators[index]
+        operator = problem.operators[index]
+        is_demand = choice[index] != 0 or demanded(operator) is not None
+        if index not in ways and is_demand:
             found = dict.fromkeys(ports(operator, operator.variants[choice[index]]))
             yield from (port for port in found if port[0] in touched)
 
@@ -91,40 +69,29 @@ def _elected(
 ) -> dict[int, int]:
     """The consistent choice for which most demands speak; among those the cheapest, the first."""
     best, least = dict.fromkeys(ways, 0), None
-    for chosen in (best, *_consistent(problem, ways)):
+    for chosen in (best, *consistent(problem, ways)):
         orders = {port for i, v in chosen.items() for port in _ports(problem, i, v)}
         votes = sum(demand in orders for demand in demands)
-        weight = (-votes, _cost_with(problem, choice, chosen))
+        weight = (-votes, cost_with(problem, choice, chosen))
         if least is None or weight < least:
             best, least = chosen, weight
     return best
 
 
-def _improve(problem: LayoutProblem, choice: list[int], ways: Ways) -> bool:
-    """Give a region the cheapest of its consistent choices, if it is cheaper than what it has."""
-    least, best = _cost_with(problem, choice, {i: choice[i] for i in ways}), None
-    for chosen in (dict.fromkeys(ways, 0), *_consistent(problem, ways)):
-        cost = _cost_with(problem, choice, chosen)
-        if cost < least:
-            least, best = cost, chosen
-    _replace(choice, best or {})
-    return best is not None
-
-
-def _consistent(problem: LayoutProblem, ways: Ways) -> Iterator[dict[int, int]]:
+def consistent(problem: LayoutProblem, ways: Ways) -> Iterator[dict[int, int]]:
     """The choices of a region that follow from each variant of its first member."""
     anchor = next(iter(ways))
     for variant in ways[anchor]:
         yield spread(problem, ways, anchor, variant)
 
 
-def _cost_with(problem: LayoutProblem, choice: list[int], chosen: Mapping[int, int]) -> int:
+def cost_with(problem: LayoutProblem, choice: list[int], chosen: Mapping[int, int]) -> int:
     """What a region and the copies of its values cost if it chose so."""
     before = {index: choice[index] for index in chosen}
-    _replace(choice, chosen)
+    replace_choice(choice, chosen)
     running = sum(problem.operators[i].variants[v].price for i, v in chosen.items())
     moved = sum(_copies_cost(problem, choice, value) for value in _touched(problem, chosen))
-    _replace(choice, before)
+    replace_choice(choice, before)
     return running + moved
 
 
@@ -150,6 +117,6 @@ def _ports(problem: LayoutProblem, index: int, variant: int) -> Iterator[tuple[i
     return ports(operator, operator.variants[variant])
 
 
-def _replace(choice: list[int], chosen: Mapping[int, int]) -> None:
+def replace_choice(choice: list[int], chosen: Mapping[int, int]) -> None:
     for index, variant in chosen.items():
         choice[index] = variant

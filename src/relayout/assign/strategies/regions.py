@@ -54,21 +54,33 @@ def regions(problem: LayoutProblem, kinds: Sequence[int | None]) -> list[Operato
     return [tuple(members) for members in grouped.values()]
 
 
-def count_regions(problem: LayoutProblem, choice: Sequence[int]) -> int:
-    """How many parts a graph falls into at its copies; its ends are in none of them."""
-    sets = UnionFind(len(problem.operators))
-    stored: dict[int, int] = {}
-    for operator, chosen in zip(problem.operators, choice, strict=True):
-        stored.update(zip(operator.results, operator.variants[chosen].writes, strict=True))
+def connected_runs(
+    problem: LayoutProblem, choice: Sequence[int], kinds: Sequence[bool] | None = None
+) -> list[OperatorRun]:
+    """The parts that a graph falls into at its copies and between kinds; its ends are in none."""
+    sets, stored = UnionFind(len(problem.operators)), stored_orders(problem, choice)
     inner = [index for index, o in enumerate(problem.operators) if o.operands and o.results]
     are_inner = set(inner)
     for index in inner:
         operator = problem.operators[index]
         reads = zip(operator.operands, operator.variants[choice[index]].reads, strict=True)
         for value, order in reads:
-            if stored[value] == order and problem.producers[value] in are_inner:
-                sets.join(problem.producers[value], index)
-    return len({sets.find(index) for index in inner})
+            producer = problem.producers[value]
+            is_one_kind = kinds is None or kinds[producer] == kinds[index]
+            if stored[value] == order and producer in are_inner and is_one_kind:
+                sets.join(producer, index)
+    grouped: dict[int, list[int]] = {}
+    for index in inner:
+        grouped.setdefault(sets.find(index), []).append(index)
+    return [tuple(members) for members in grouped.values()]
+
+
+def stored_orders(problem: LayoutProblem, choice: Sequence[int]) -> dict[int, int]:
+    """The order in which each value is stored."""
+    stored: dict[int, int] = {}
+    for operator, chosen in zip(problem.operators, choice, strict=True):
+        stored.update(zip(operator.results, operator.variants[chosen].writes, strict=True))
+    return stored
 
 
 def spread(problem: LayoutProblem, ways: Ways, anchor: int, variant: int) -> dict[int, int]:

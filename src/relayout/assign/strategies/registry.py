@@ -9,11 +9,13 @@ from typing import TypeAlias
 
 from relayout.assign.assignment import Assignment
 from relayout.assign.problem import LayoutProblem
-from relayout.assign.strategies.auto_nhwc import solve_auto_nhwc
+from relayout.assign.strategies.auto_nhwc import solve_auto_nhwc, solve_auto_nhwc_majority
 from relayout.assign.strategies.exact import solve
 from relayout.assign.strategies.greedy import solve_greedy
 from relayout.assign.strategies.naive import solve_naive
-from relayout.assign.strategies.preset import solve_preset, solve_preset_plus
+from relayout.assign.strategies.preset import solve_preset
+from relayout.assign.strategies.preset_cost import solve_preset_cost
+from relayout.assign.strategies.preset_plus import solve_preset_plus
 from relayout.assign.strategies.transmit import solve_transmit
 from relayout.registry.registry import Registry
 
@@ -38,6 +40,8 @@ class Strategy:
     """Whether it puts Transposes around each operator and leaves it to others to cancel them."""
     summary: str = ""
     """It in one line."""
+    method: str = ""
+    """The letter that it has in the document that compares methods of regions."""
 
     def __call__(self, problem: LayoutProblem, seconds: float = DEFAULT_SECONDS) -> Assignment:
         return self.search(problem, seconds)
@@ -71,12 +75,19 @@ def _quick(solver: Solver) -> TimedSolver:
 NAIVE = Strategy(
     "naive",
     _quick(solve_naive),
+    method="A",
     isolates=True,
     summary="Transposes around each operator that demands an order",
 )
 AUTO_NHWC = Strategy(
     "auto-nhwc",
     _quick(solve_auto_nhwc),
+    isolates=True,
+    summary="forwards, each operator follows any operand that a Transpose stands before",
+)
+AUTO_NHWC_MAJORITY = Strategy(
+    "auto-nhwc-majority",
+    _quick(solve_auto_nhwc_majority),
     isolates=True,
     summary="forwards, each operator in the order that most of its operands are in",
 )
@@ -88,16 +99,24 @@ TRANSMIT = Strategy(
 GREEDY = Strategy(
     "greedy",
     _quick(solve_greedy),
+    method="P",
     summary="forwards, each operator with the copies that are cheapest for it",
 )
 PRESET = Strategy(
     "preset",
     _quick(solve_preset),
+    method="B",
     summary="whole regions as most demands at their borders require",
 )
 PRESET_PLUS = Strategy(
     "preset-plus",
     _quick(solve_preset_plus),
+    method="C",
+    summary="like preset, and other regions join where all they read changed alike",
+)
+PRESET_COST = Strategy(
+    "preset-cost",
+    _quick(solve_preset_cost),
     summary="like preset, and regions join where that costs less",
 )
 EXACT = Strategy(
@@ -109,7 +128,20 @@ EXACT = Strategy(
 STRATEGIES: Registry[Strategy] = Registry(
     "strategy",
     "relayout.strategies",
-    {each.name: each for each in (NAIVE, AUTO_NHWC, TRANSMIT, GREEDY, PRESET, PRESET_PLUS, EXACT)},
+    {
+        each.name: each
+        for each in (
+            NAIVE,
+            AUTO_NHWC,
+            AUTO_NHWC_MAJORITY,
+            TRANSMIT,
+            GREEDY,
+            PRESET,
+            PRESET_PLUS,
+            PRESET_COST,
+            EXACT,
+        )
+    },
     plural="strategies",
 )
 """From the simplest to the one that proves its answer."""
