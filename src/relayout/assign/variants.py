@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import product
+from math import prod
 
 import onnx_ir as ir
 
@@ -20,6 +21,12 @@ from relayout.targets.target import Target
 
 SEPARATE_ORDERS = 4
 """How many orders of an operand are combined with those of the others, the given one included."""
+
+SHUFFLES_PER_OPERAND = 8
+"""How many shuffles of an operand are combined with those of the others, no shuffle included."""
+
+COMBINED_SHUFFLES = 64
+"""Where there are more combinations, only those with the newest shuffle of each are tried."""
 
 
 @dataclass(slots=True)
@@ -111,15 +118,16 @@ class NodeVariants:
         if not facts.apart or is_result:
             return facts.rule(self.view, {port: seen})
         known = self.shuffles.setdefault(port, [None])
-        if len(known) >= SEPARATE_ORDERS or seen in known:
+        if len(known) >= SHUFFLES_PER_OPERAND or seen in known:
             return []
         known.append(seen)
-        others = [each for each in self.shuffles if each != port]
-        combinations = (
-            {each: order for each, order in zip(others, orders, strict=True) if order is not None}
-            for orders in product(*(self.shuffles[each] for each in others))
+        others = {each: orders for each, orders in self.shuffles.items() if each != port}
+        if prod(map(len, others.values())) > COMBINED_SHUFFLES:
+            others = {each: [orders[-1]] for each, orders in others.items()}
+        answers = (
+            facts.rule(self.view, {port: seen, **_given(others, orders)})
+            for orders in product(*others.values())
         )
-        answers = (facts.rule(self.view, {port: seen, **orders}) for orders in combinations)
         return [transport for answer in answers for transport in answer]
 
     def _settled(self, slot: int, *, is_result: bool, seen: Permutation) -> Permutation:
@@ -131,3 +139,8 @@ class NodeVariants:
         is_new = (operand, order) not in self.asked
         self.asked.add((operand, order))
         return is_new
+
+
+def _given(ports: Iterable[int], orders: Iterable[StoredOrder | None]) -> dict[int, StoredOrder]:
+    pairs = zip(ports, orders, strict=True)
+    return {port: order for port, order in pairs if order is not None}

@@ -8,6 +8,7 @@ from relayout.assign.assignment import RegionChoice
 from relayout.assign.choose import Decision
 from relayout.assign.problem import copies
 from relayout.assign.strategies.regions import stored_orders
+from relayout.layout.shuffle import Shuffle
 from relayout.report.regions import BorderRecord, RegionRecord
 
 
@@ -62,7 +63,7 @@ class _Naming:
         """The letters of its axes, or its class and how they were permuted."""
         found, order = self.problem.values[value], self.orders[value][place]
         is_given = order is None or order.is_identity
-        if found.layout is not None:
-            return str(found.layout if is_given or order is None else found.layout.stored(order))
+        if found.layout is not None and not isinstance(order, Shuffle):
+            return str(found.layout if order is None else found.layout.stored(order))
         name = "?" if found.layout_class is None else found.layout_class.value
         return name if is_given else f"{name} {order}"
