@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import permutations
+from itertools import chain, permutations
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -201,15 +201,19 @@ STEPS = (_transpose, _alike, _add, _merge, _merge, _treat, _treat, _combine, _jo
 # the least number of Transposes
 
 
-def fewest_transposes(graph: FeatureGraph) -> int:
-    """By trying everything; no rule of the package has a say."""
-    return _Search(graph).least
+def fewest_transposes(graph: FeatureGraph, *, copies_features: bool = False) -> int:
+    """By trying everything; no rule of the package has a say.
+
+    Features that are merged can be split, transposed and merged again, where that gives the order
+    that is wanted. `copies_features`: as if one Transpose always did, which is a lower limit.
+    """
+    return _Search(graph, copies_features=copies_features).least
 
 
 class _Search:
-    def __init__(self, graph: FeatureGraph) -> None:
+    def __init__(self, graph: FeatureGraph, *, copies_features: bool) -> None:
         self.operations = graph.operations
-        self.lengths = {o.makes.tensor: o.makes.lengths for o in graph.operations if o.makes}
+        self.copies_features = copies_features
         self.least = len(graph.nodes)
         self._try(0, {}, frozenset())
 
@@ -226,7 +230,7 @@ class _Search:
             more = {
                 (read.tensor, order)
                 for read, order in zip(operation.reads, wanted, strict=True)
-                if read.view is not None and stored[read.tensor] != order
+                if stored[read.tensor] != order
             }
             now = stored if operation.makes is None else {**stored, operation.makes.tensor: made}
             self._try(index + 1, now, copies | more)
@@ -236,7 +240,13 @@ class _Search:
     ) -> Iterator[tuple[list[Axes], Axes]]:
         """The orders, of the stored tensors, that an operation reads, and the one that it makes."""
         if operation.reads and operation.reads[0].view is None:
-            return _ways_of_features(operation.kind, [stored[r.tensor] for r in operation.reads])
+            known = [stored[read.tensor] for read in operation.reads]
+            own = _ways_of_features(operation.kind, known)
+            if not self.copies_features or operation.kind not in {"alike", "shown"}:
+                return own
+            orders = dict.fromkeys((*known, tuple(range(len(known[0])))))
+            copied = (_ways_of_features(operation.kind, [order] * len(known)) for order in orders)
+            return chain(own, *copied)
         return _ways_of_images(operation)
 
 

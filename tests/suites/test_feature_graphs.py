@@ -15,7 +15,9 @@ GRAPHS = 200
 def assert_least(graph: FeatureGraph) -> tuple[int, int]:
     """As few as can be, with the same numbers; how many there were, and how many are left."""
     result = optimize(graph.model, minimize="count", einsum=False, verify=False)
-    assert result.after.transposes == fewest_transposes(graph), f"seed {graph.seed}"
+    assert result.after.transposes <= fewest_transposes(graph), f"seed {graph.seed}"
+    least = fewest_transposes(graph, copies_features=True)
+    assert result.after.transposes >= least, f"seed {graph.seed}: the bound is wrong"
     rng = np.random.default_rng(graph.seed)
     feeds = {
         given.name: rng.normal(size=[d.dim_value for d in given.type.tensor_type.shape.dim])
@@ -38,5 +40,10 @@ def test_as_few_transposes_as_every_order_gives(seed: int) -> None:
 def test_the_graphs_are_worth_it() -> None:
     """Some lose all their Transposes, some keep some, and not all are alike."""
     found = [fewest_transposes(feature_graph(seed)) for seed in range(GRAPHS)]
+    bounds = [
+        fewest_transposes(feature_graph(seed), copies_features=True) for seed in range(GRAPHS)
+    ]
+    differing = [seed for seed in range(GRAPHS) if found[seed] != bounds[seed]]
+    assert len(differing) <= GRAPHS // 20
     assert found.count(0) > GRAPHS // 10
     assert sum(count > 0 for count in found) > GRAPHS // 10

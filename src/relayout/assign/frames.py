@@ -16,7 +16,7 @@ from relayout.ops.measure import bytes_of
 ORDERS_PER_TENSOR = 12
 """More candidate orders of one tensor than this are not looked at."""
 
-SHUFFLES_PER_TENSOR = 16
+SHUFFLES_PER_TENSOR = 32
 """Nor more shuffles than this."""
 
 OrderKey: TypeAlias = tuple[int, ...] | Shuffle

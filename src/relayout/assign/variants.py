@@ -22,7 +22,7 @@ from relayout.targets.target import Target
 SEPARATE_ORDERS = 4
 """How many orders of an operand are combined with those of the others, the given one included."""
 
-SHUFFLES_PER_OPERAND = 8
+SHUFFLES_PER_OPERAND = 16
 """How many shuffles of an operand are combined with those of the others, no shuffle included."""
 
 COMBINED_SHUFFLES = 64
@@ -111,7 +111,10 @@ class NodeVariants:
         return [answer for answer in answers if isinstance(answer, Transport)]
 
     def try_shuffles(self, slot: int, *, is_result: bool, seen: StoredOrder) -> Sequence[Transport]:
-        """The restatements in which the entries of some axis come in another order."""
+        """The restatements in which the entries of some axis come in another order.
+
+        A tensor that is read twice comes in one order, since no shuffle is copied.
+        """
         if (is_result and slot) or self.view.unknown_attribute is not None:
             return []
         facts, port = shuffles_of(self.view), RESULT if is_result else slot
@@ -121,11 +124,13 @@ class NodeVariants:
         if len(known) >= SHUFFLES_PER_OPERAND or seen in known:
             return []
         known.append(seen)
-        others = {each: orders for each, orders in self.shuffles.items() if each != port}
+        inputs = self.node.inputs
+        same = {each: seen for each, value in enumerate(inputs) if value is inputs[port]}
+        others = {each: orders for each, orders in self.shuffles.items() if each not in same}
         if prod(map(len, others.values())) > COMBINED_SHUFFLES:
             others = {each: [orders[-1]] for each, orders in others.items()}
         answers = (
-            facts.rule(self.view, {port: seen, **_given(others, orders)})
+            facts.rule(self.view, {**same, **_given(others, orders)})
             for orders in product(*others.values())
         )
         return [transport for answer in answers for transport in answer]
