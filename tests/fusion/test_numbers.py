@@ -111,7 +111,7 @@ def test_backend_models_of_several_nodes_are_still_right(mode: str) -> None:
         result = fused(each.model, mode)
         made += len(result.functions)
         each.run(result)
-    assert made > 100
+    assert made > 80
 
 
 @pytest.mark.parametrize("mode", MODES)
