@@ -7,6 +7,7 @@ import pytest
 
 from relayout.api import optimize
 from relayout.cli.demo_model import network
+from relayout.fusion.partition import MODES
 from relayout.graph.io.inline import inlined
 from relayout.graph.io.load import load
 from relayout.optimizer.fuse import fuse
@@ -18,8 +19,6 @@ from tests.ops import law
 from tests.rewrite.rewriting import parse
 from tests.suites.backend import case, case_names
 from tests.suites.random_graphs import random_graph
-
-MODES = ("relayout", "tvm")
 
 
 def fused(given: onnx.ModelProto, mode: str) -> onnx.ModelProto:

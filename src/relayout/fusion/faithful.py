@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import onnx_ir as ir
 
 from relayout.fusion.codes import Why
+from relayout.fusion.dialects import RELAY, Dialect
 from relayout.fusion.expressions import Tag
 from relayout.fusion.forward_graph import Vertex, forward_graph
 from relayout.fusion.groups import Abilities, Group, Limits, Partition
@@ -33,9 +34,10 @@ class FusedRegion:
     refusals: dict[int, Why]
 
 
-def fuse(region: Region, limits: Limits, settled: Settled) -> FusedRegion:
-    translation = translate(region, settled)
-    order = forward_graph(translation.parameters, translation.results)
+def fuse(region: Region, limits: Limits, settled: Settled, dialect: Dialect = RELAY) -> FusedRegion:
+    translation = translate(region, settled, dialect)
+    first = translation.in_file_order() if dialect.in_file_order else ()
+    order = forward_graph(translation.parameters, translation.results, first)
     dominators = post_dominators(order)
     phases = Phases(order, dominators, limits)
     return FusedRegion(translation, order, dominators, phases.run(), phases.refusals)
@@ -44,10 +46,16 @@ def fuse(region: Region, limits: Limits, settled: Settled) -> FusedRegion:
 def faithful(
     region: Region, limits: Limits, settled: Settled, _abilities: Abilities | None = None
 ) -> Partition:
-    fused = fuse(region, limits, settled)
-    refused = Refusals(fused.translation, fused.dominators, fused.unions, limits)
+    return stated(fuse(region, limits, settled), limits)
+
+
+def stated(fused: FusedRegion, limits: Limits) -> Partition:
+    """What the phases found, as a partition."""
+    translation = fused.translation
+    refused = Refusals(translation, fused.dominators, fused.unions, limits)
     refusals = tuple(refused.stated(fused.order, fused.refusals))
-    return Partition(region.graph, tuple(groups_of(fused)), refusals, settled.ahead)
+    groups = tuple(groups_of(fused))
+    return Partition(translation.region.graph, groups, refusals, translation.settled.ahead)
 
 
 def groups_of(fused: FusedRegion) -> list[Group]:

@@ -10,6 +10,7 @@ from relayout.errors import RelayoutError
 from relayout.fusion.faithful import alone, faithful
 from relayout.fusion.groups import Abilities, Limits, Partition
 from relayout.fusion.improved import improved
+from relayout.fusion.relaxed import relaxed
 from relayout.fusion.settled import Settled
 from relayout.fusion.translate import translate
 from relayout.graph.collector import paused_collector
@@ -25,12 +26,15 @@ class Mode:
     name: str
     summary: str
     choose: _Choose
+    keeps_limits: bool = True
+    """Whether no group exceeds a limit, even where TVM's own do."""
 
 
 RELAYOUT = Mode("relayout", "fewest bytes to and from memory", improved)
-TVM = Mode("tvm", "the groups TVM's Relay would make", faithful)
+TVM = Mode("tvm", "the groups that TVM's Relay makes", faithful, keeps_limits=False)
+TVM_RELAX = Mode("relax", "the groups that TVM's Relax, the successor of Relay, makes", relaxed)
 
-MODES: Mapping[str, Mode] = {mode.name: mode for mode in (RELAYOUT, TVM)}
+MODES: Mapping[str, Mode] = {mode.name: mode for mode in (RELAYOUT, TVM, TVM_RELAX)}
 """Every mode, the default first."""
 
 

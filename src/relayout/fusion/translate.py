@@ -8,11 +8,12 @@ from dataclasses import dataclass, field, replace
 import onnx_ir as ir
 
 from relayout.fusion.codes import Code
+from relayout.fusion.dialects import RELAY, Dialect
 from relayout.fusion.expressions import Expression, Tag
 from relayout.fusion.settled import Settled
 from relayout.graph.read import Shape, constant_of, is_op, shape_of
 from relayout.graph.region import Region, captured_by, subgraphs_of
-from relayout.ops.fusing import Fusing, fuses_as
+from relayout.ops.fusing import Fusing
 from relayout.ops.kind import Kind
 
 HELD_IN_KERNELS = frozenset(
@@ -33,6 +34,7 @@ class Translation:
 
     region: Region
     settled: Settled
+    dialect: Dialect = RELAY
     parameters: list[Expression] = field(default_factory=list)
     results: list[Expression] = field(default_factory=list)
     calls: dict[ir.Node, Expression] = field(default_factory=dict)
@@ -40,10 +42,18 @@ class Translation:
     fusings: dict[ir.Node, Fusing] = field(default_factory=dict)
     values: dict[ir.Value, Expression] = field(default_factory=dict)
 
+    def in_file_order(self) -> Iterator[Expression]:
+        """Each call, and then what is read of its results."""
+        for node, call in self.calls.items():
+            yield call
+            yield from (self.values[value] for value in node.outputs if value in self.values)
 
-def translate(region: Region, settled: Settled | None = None) -> Translation:
+
+def translate(
+    region: Region, settled: Settled | None = None, dialect: Dialect = RELAY
+) -> Translation:
     """Inputs and captured values are parameters; every output is a result."""
-    made = Translation(region, settled or Settled())
+    made = Translation(region, settled or Settled(), dialect)
     for value in region.graph.inputs:
         _parameter(value, made)
     for node in region.graph:
@@ -78,10 +88,11 @@ def _operand(value: ir.Value, made: Translation) -> Expression:
         return known
     if not made.region.is_constant(value):
         return _parameter(value, made)
+    is_held = made.dialect.holds_scalars and is_held_scalar(value, made.region)
     constant = Expression(
         Tag.CONSTANT,
         shape=_constant_shape(value),
-        kind=Kind.ELEMENTWISE if is_held_scalar(value, made.region) else Kind.OPAQUE,
+        kind=Kind.ELEMENTWISE if is_held else Kind.OPAQUE,
         is_tensor=is_tensor(value),
         name=value.name or "",
         source=value,
@@ -113,7 +124,7 @@ def _expression(tag: Tag, args: Iterable[Expression], value: ir.Value) -> Expres
 
 
 def _call(node: ir.Node, made: Translation) -> None:
-    fusing = fuses_as(made.region.view(node))
+    fusing = made.dialect.fuses_as(made.region.view(node))
     if node in made.settled.apart:
         fusing = replace(fusing, kind=Kind.OPAQUE, opaque_for=Code.APART)
     made.fusings[node] = fusing
@@ -122,7 +133,7 @@ def _call(node: ir.Node, made: Translation) -> None:
         for place, value in enumerate(node.inputs)
         if value is not None and place not in fusing.parameters
     ]
-    if is_op(node, "Concat"):
+    if is_op(node, "Concat") and made.dialect.bundles:
         operands = [Expression(Tag.TUPLE, tuple(operands), is_tensor=False, source=node)]
     tag = Tag.CALL
     if any(True for _body in subgraphs_of(node)):
