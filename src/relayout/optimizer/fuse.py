@@ -67,7 +67,7 @@ class FuseResult:
 
     @property
     def figures(self) -> Mapping[str, Kernels]:
-        """What the model costs "unfused", by the groups of "tvm", and by those of its mode."""
+        """What the model costs unfused, by the groups of TVM, and by those of its mode."""
         return self.grouping.figures
 
     def record(self) -> FusionRecord:
