@@ -11,7 +11,7 @@ from relayout.ops.relax_kinds import relax_fuses_as
 
 
 @dataclass(frozen=True, slots=True)
-class Dialect:
+class GraphDialect:
     """How TVM sees a graph."""
 
     fuses_as: Callable[[NodeView], Fusing]
@@ -23,5 +23,5 @@ class Dialect:
     """Whether operators are taken in the order of the file, rather than of a walk from the end."""
 
 
-RELAY = Dialect(fuses_as, bundles=True, holds_scalars=True, in_file_order=False)
-RELAX = Dialect(relax_fuses_as, bundles=False, holds_scalars=False, in_file_order=True)
+RELAY = GraphDialect(fuses_as, bundles=True, holds_scalars=True, in_file_order=False)
+RELAX = GraphDialect(relax_fuses_as, bundles=False, holds_scalars=False, in_file_order=True)

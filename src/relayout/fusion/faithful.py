@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import onnx_ir as ir
 
 from relayout.fusion.codes import Why
-from relayout.fusion.dialects import RELAY, Dialect
+from relayout.fusion.dialects import RELAY, GraphDialect
 from relayout.fusion.expressions import Tag
 from relayout.fusion.forward_graph import Vertex, forward_graph
 from relayout.fusion.groups import Abilities, Group, Limits, Partition
@@ -34,7 +34,9 @@ class FusedRegion:
     refusals: dict[int, Why]
 
 
-def fuse(region: Region, limits: Limits, settled: Settled, dialect: Dialect = RELAY) -> FusedRegion:
+def fuse(
+    region: Region, limits: Limits, settled: Settled, dialect: GraphDialect = RELAY
+) -> FusedRegion:
     translation = translate(region, settled, dialect)
     first = translation.in_file_order() if dialect.in_file_order else ()
     order = forward_graph(translation.parameters, translation.results, first)

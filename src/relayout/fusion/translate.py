@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import onnx_ir as ir
 
 from relayout.fusion.codes import Code
-from relayout.fusion.dialects import RELAY, Dialect
+from relayout.fusion.dialects import RELAY, GraphDialect
 from relayout.fusion.expressions import Expression, Tag
 from relayout.fusion.settled import Settled
 from relayout.graph.read import Shape, constant_of, is_op, shape_of
@@ -34,7 +34,7 @@ class Translation:
 
     region: Region
     settled: Settled
-    dialect: Dialect = RELAY
+    dialect: GraphDialect = RELAY
     parameters: list[Expression] = field(default_factory=list)
     results: list[Expression] = field(default_factory=list)
     calls: dict[ir.Node, Expression] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class Translation:
 
 
 def translate(
-    region: Region, settled: Settled | None = None, dialect: Dialect = RELAY
+    region: Region, settled: Settled | None = None, dialect: GraphDialect = RELAY
 ) -> Translation:
     """Inputs and captured values are parameters; every output is a result."""
     made = Translation(region, settled or Settled(), dialect)
