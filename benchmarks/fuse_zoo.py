@@ -18,13 +18,15 @@ import onnx
 
 from benchmarks.zoo import Entry, entries
 from relayout.errors import RelayoutError
+from relayout.fusion.partition import MODES, RELAYOUT, TVM
 from relayout.graph.io.load import load
 from relayout.graph.io.sources import BINARY, encoded
 from relayout.optimizer.fuse import fuse
+from relayout.optimizer.grouping import UNFUSED
 from relayout.report.fusion import FusionRecord
 from relayout.verify.verdict import NumericOptions
 
-WAYS = ("unfused", "tvm", "relayout")
+WAYS = (UNFUSED, TVM.name, RELAYOUT.name)
 
 
 @dataclass
@@ -83,7 +85,8 @@ def counted(outcome: Outcome) -> Counter[str]:
         counts[f"kernels {way}"] += found.kernels
         counts[f"bytes {way}"] += found.bytes_moved
     counts["above tvm"] += any(
-        counts[f"{figure} relayout"] > counts[f"{figure} tvm"] for figure in ("kernels", "bytes")
+        counts[f"{figure} {RELAYOUT.name}"] > counts[f"{figure} {TVM.name}"]
+        for figure in ("kernels", "bytes")
     )
     return counts
 
@@ -101,7 +104,7 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("path", type=Path)
     parser.add_argument("--only", nargs="*", default=[])
-    parser.add_argument("--mode", default="relayout")
+    parser.add_argument("--mode", default=RELAYOUT.name, choices=MODES)
     options = parser.parse_args()
     total: Counter[str] = Counter()
     print(f"kernels and bytes: {' / '.join(WAYS)}")

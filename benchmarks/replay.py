@@ -28,8 +28,8 @@ import onnx
 from benchmarks.zoo import entries
 from relayout.cli import main as relayout
 from relayout.cli.demo_model import network
+from relayout.fusion.partition import MODES
 from relayout.ops.measure import Objective
-from relayout.optimizer.fuse import MODES
 from relayout.targets.target import TARGETS
 from tests.suites.random_graphs import random_graph
 

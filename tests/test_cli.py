@@ -16,9 +16,9 @@ import pytest
 from relayout.assign.strategies.registry import STRATEGIES
 from relayout.cli import main
 from relayout.cli.demo_model import network
+from relayout.fusion.partition import MODES
 from relayout.infer.looks import Look
 from relayout.ops.measure import Objective
-from relayout.optimizer.fuse import MODES
 from relayout.targets.target import TARGETS
 
 

@@ -33,7 +33,7 @@ def grouped(
     """
     loaded = load(model)
     partitions = [
-        Partition(region.graph, tuple(_named(region.graph, groups, inside, repeated)), (), "tvm")
+        Partition(region.graph, tuple(_named(region.graph, groups, inside, repeated)))
         for region in regions_of(loaded.ir)
     ]
     return emit(loaded, partitions)
@@ -50,7 +50,7 @@ def cut(model: onnx.ModelProto, seed: int) -> onnx.ModelProto:
 def random_partition(graph: ir.Graph, chance: random.Random) -> Partition:
     """Neighbours in the order of the graph: such groups never wait for each other in a circle."""
     groups = [_random_group(nodes, chance) for nodes in _runs(graph, chance)]
-    return Partition(graph, tuple(groups), (), "relayout")
+    return Partition(graph, tuple(groups))
 
 
 def _named(graph: ir.Graph, groups: Sequence[str], inside: str, repeated: str) -> Iterator[Group]:

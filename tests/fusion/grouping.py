@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from relayout.fusion.groups import Limits, Mode, Partition
+from relayout.fusion.groups import Limits, Partition
 from relayout.fusion.partition import partition
 from relayout.graph.region import Region, regions_of
 from tests.rewrite.rewriting import parse, to_ir
@@ -15,7 +15,7 @@ def region_of(text: str, opset: int = 21) -> Region:
     return next(regions_of(to_ir(parse(text, opset))))
 
 
-def grouped(text: str, mode: Mode, limits: Limits | None = None, opset: int = 21) -> Partition:
+def grouped(text: str, mode: str, limits: Limits | None = None, opset: int = 21) -> Partition:
     return partition(region_of(text, opset), mode, limits)
 
 

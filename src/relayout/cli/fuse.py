@@ -18,7 +18,7 @@ from relayout.cli.terminal import (
 from relayout.errors import RelayoutError
 
 if TYPE_CHECKING:
-    from relayout.fusion.groups import Limits
+    from relayout.optimizer.grouping import GroupingOptions
 
 DESCRIPTION = (
     "Group operators that can run as one kernel; write each group as a function of the model; "
@@ -41,7 +41,24 @@ def add_parser(commands: Any) -> None:
         "--max-depth", type=count, default=256, metavar="N", help="most operators in a group"
     )
     parser.add_argument(
-        "--max-args", type=count, default=0, metavar="N", help="most arguments of a kernel; 0: any"
+        "--max-args", type=count, default=0, metavar="N", help="most arguments of a group; 0: any"
+    )
+    parser.add_argument(
+        "--stop",
+        metavar="NODE",
+        action="append",
+        default=[],
+        help="no group goes on after this node (may be repeated)",
+    )
+    parser.add_argument(
+        "--keep-function",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="a call of this function of the model is a kernel of its own (may be repeated)",
+    )
+    parser.add_argument(
+        "--wrap-all", action="store_true", help="an operator alone becomes a function too"
     )
     question = parser.add_mutually_exclusive_group()
     question.add_argument("--inline", action="store_true", help="take the groups apart, exactly")
@@ -75,6 +92,9 @@ def _fuse(options: argparse.Namespace) -> int:
             level=options.fuse_level,
             max_depth=options.max_depth,
             max_args=options.max_args,
+            stop=options.stop,
+            keep_function=options.keep_function,
+            wrap_all=options.wrap_all,
             inline=options.inline,
             verify=not options.no_verify,
             inputs=numeric_options(options),
@@ -92,7 +112,7 @@ def _dump(options: argparse.Namespace) -> int:
 
     with progress() as stage:
         stage("grouping")
-        text = fused.listing(options.model, limits=_limits(options))
+        text = fused.listing(options.model, _asked(options))
     show(options, {"dump": text.splitlines()}, [escape(text)])
     return DONE
 
@@ -103,14 +123,19 @@ def _explain(options: argparse.Namespace) -> int:
 
     with progress() as stage:
         stage("grouping")
-        records = fused.explain(
-            options.model, options.explain, limits=_limits(options), **given(options, "mode")
-        )
+        records = fused.explain(options.model, options.explain, _asked(options))
     show(options, {"nodes": [record.to_json() for record in records]}, node_text(records))
     return DONE
 
 
-def _limits(options: argparse.Namespace) -> Limits:
+def _asked(options: argparse.Namespace) -> GroupingOptions:
     from relayout.fusion.groups import Limits
+    from relayout.optimizer.grouping import GroupingOptions
 
-    return Limits(options.fuse_level, options.max_depth, options.max_args)
+    limits = Limits(options.fuse_level, options.max_depth, options.max_args)
+    return GroupingOptions(
+        limits=limits,
+        stop=options.stop,
+        keep_function=options.keep_function,
+        **given(options, "mode"),
+    )

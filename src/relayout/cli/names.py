@@ -102,9 +102,10 @@ def objectives() -> NamedValues:
 
 
 def modes() -> NamedValues:
-    from relayout.optimizer.fuse import DEFAULT_MODE, MODES, mode_of
+    from relayout.fusion.partition import MODES, RELAYOUT, mode_of
 
-    return NamedValues({str(mode): line for mode, line in MODES.items()}, DEFAULT_MODE, mode_of)
+    summaries = {name: mode.summary for name, mode in MODES.items()}
+    return NamedValues(summaries, RELAYOUT.name, mode_of)
 
 
 def looks() -> NamedValues:

@@ -11,25 +11,32 @@ from collections.abc import Sequence
 from relayout.fusion.expressions import Expression, Tag
 from relayout.fusion.forward_graph import Vertex
 from relayout.fusion.unions import Union
+from relayout.graph.read import Shape
 
 _COUNTED = {Tag.PARAMETER, Tag.FIELD}
 
 
-def dynamic_lengths(expression: Expression) -> int:
-    return sum(not isinstance(length, int) for length in expression.shape or ())
+def dynamic_lengths(shape: Shape | None) -> int:
+    return sum(not isinstance(length, int) for length in shape or ())
 
 
-def _arguments(operand: Expression) -> int:
+def for_operand(shape: Shape | None) -> int:
     """The tensor itself, its unknown lengths, and then its strides."""
-    unknown = dynamic_lengths(operand)
-    return 1 + (unknown + len(operand.shape or ()) if unknown else 0)
+    unknown = dynamic_lengths(shape)
+    return 1 + (unknown + len(shape or ()) if unknown else 0)
+
+
+def for_result(shape: Shape | None) -> int:
+    """The tensor itself, and its unknown lengths."""
+    return 1 + dynamic_lengths(shape)
 
 
 def own_arguments(expression: Expression) -> int:
     """What an expression needs apart from what other groups compute."""
     if expression.tag in {Tag.CALL, Tag.TUPLE}:
-        return sum(_arguments(operand) for operand in expression.args if operand.tag in _COUNTED)
-    return _arguments(expression) if expression.tag is Tag.PARAMETER else 0
+        counted = (operand for operand in expression.args if operand.tag in _COUNTED)
+        return sum(for_operand(operand.shape) for operand in counted)
+    return for_operand(expression.shape) if expression.tag is Tag.PARAMETER else 0
 
 
 class ArgumentLimit:
@@ -68,7 +75,7 @@ class ArgumentLimit:
     def _left(self, vertex: Vertex) -> int:
         """The room for operands, once the results of the readers are counted."""
         used = sum(
-            1 + (dynamic_lengths(reader.expression) if reader.expression.tag is Tag.CALL else 0)
+            for_result(reader.expression.shape if reader.expression.tag is Tag.CALL else None)
             for reader, _kind in vertex.uses
         )
         return max(0, self._most - used)

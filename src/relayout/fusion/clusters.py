@@ -115,13 +115,14 @@ class Clusters:
         for operator in self.sketch.operators:
             for home in self.homes[operator.number]:
                 for result in operator.results:
-                    self._link_readers(home, operator.number, result)
+                    self._link_readers(home, operator.number, result.readers, result.size)
+                self._link_readers(home, operator.number, operator.followers, 0)
 
-    def _link_readers(self, home: int, number: int, result: SketchResult) -> None:
-        for reader in result.readers:
+    def _link_readers(self, home: int, number: int, readers: Iterable[int], size: int) -> None:
+        for reader in readers:
             for other in self.homes[reader]:
                 if number not in self.inside[other]:
-                    self._join(home, other, result.size)
+                    self._join(home, other, size)
 
     def _join(self, source: int, reader: int, size: int) -> None:
         largest = max(size, self.after[source].get(reader, 0))

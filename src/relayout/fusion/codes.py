@@ -30,6 +30,8 @@ class Code(StrEnum):
     RESULTS = "results"
     READERS = "readers"
     NO_GAIN = "no_gain"
+    APART = "apart"
+    STOP = "stop"
 
 
 @dataclass(frozen=True, slots=True)

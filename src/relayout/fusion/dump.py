@@ -5,13 +5,14 @@ from __future__ import annotations
 from relayout.fusion.faithful import FusedRegion, fuse
 from relayout.fusion.forward_graph import Vertex
 from relayout.fusion.groups import Limits
+from relayout.fusion.settled import Settled
 from relayout.fusion.unions import Union
 from relayout.graph.region import Region
 
 
-def dump(region: Region, limits: Limits | None = None) -> str:
+def dump(region: Region, limits: Limits | None = None, settled: Settled | None = None) -> str:
     """One line for each vertex, then one for each group."""
-    fused = fuse(region, limits or Limits())
+    fused = fuse(region, limits or Limits(), settled or Settled())
     numbers: dict[Union, int] = {}
     for union in fused.unions:
         numbers.setdefault(union.find(), len(numbers))

@@ -35,6 +35,10 @@ def _is_cheap(clusters: Clusters, cluster: int) -> bool:
         return False
     if any(result.leaves for each in operators for result in each.results):
         return False
+    if any(each.followers for each in operators):
+        return False
+    if not set(clusters.sketch.stops).isdisjoint(members):
+        return False
     return 1 < len(clusters.after[cluster]) <= MOST_COPIES
 
 

@@ -4,24 +4,23 @@ Given   Conv -> Add -> Relu in one group
 Result  one node conv_add_relu_3 of the domain relayout.fused, and a function of that name
 
 A function that a backend knows how to compile is one kernel; other runtimes run its body. Groups of
-one operator stay as they are.
+one operator stay as they are, unless functions are asked for all of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from itertools import count
 
 import onnx
 import onnx_ir as ir
 
-from relayout.fusion.border import operands_of, results_of
+from relayout.fusion.border import can_be_inside, inputs_of, results_of
 from relayout.fusion.groups import Group, Partition
 from relayout.graph.io.homes import Outline
 from relayout.graph.io.model import LoadedModel
 from relayout.graph.io.outline import outlined
 from relayout.graph.names import Names
-from relayout.graph.read import constant_of
 from relayout.graph.region import subgraphs_of
 from relayout.ops.iteration import is_view
 
@@ -57,20 +56,27 @@ def names_of(loaded: LoadedModel, partitions: Sequence[Partition]) -> list[list[
         return []
     names = Names.of(loaded.ir)
     names.taken.update(name for domain, name, _ in loaded.ir.functions if domain == FUSED_DOMAIN)
-    numbers = count()
+    numbers, calls = count(), loaded.ir.functions
     return [
-        [_name(group, next(numbers), names) for group in partition.groups]
+        [
+            names.fresh(name) if is_emitted(group, partition, calls) else None
+            for group in partition.groups
+            for name in [f"{label(group)}_{next(numbers)}"]
+        ]
         for partition in partitions
     ]
 
 
-def _name(group: Group, number: int, names: Names) -> str | None:
-    return names.fresh(f"{label(group)}_{number}") if is_emitted(group) else None
+def is_emitted(group: Group, partition: Partition, calls: Container[object]) -> bool:
+    """Whether a group becomes a function: one operator alone is a kernel as it is.
 
-
-def is_emitted(group: Group) -> bool:
-    """Whether a group becomes a function: one operator alone is a kernel as it is."""
-    return len(group.nodes) > 1 and len(group.nodes) > len(group.duplicates)
+    Where all are asked for, what has bodies still stays, for these read what surrounds it, and so
+    does a call of a function.
+    """
+    if len(group.nodes) > 1 or not partition.wrap_all:
+        return len(group.nodes) > max(1, len(group.duplicates))
+    (node,) = group.nodes
+    return not any(subgraphs_of(node)) and node.op_identifier() not in calls
 
 
 def label(group: Group) -> str:
@@ -84,8 +90,6 @@ def label(group: Group) -> str:
 def _outline(group: Group, results: tuple[ir.Value, ...], name: str) -> Outline:
     if any(any(subgraphs_of(node)) for node in group.nodes):
         raise ValueError(f"{name}: a node with bodies of its own runs alone")
-    inside = tuple(value for value in group.constants if _can_be_inside(value))
-    outside = tuple(value for value in group.constants if value not in inside)
     notes = {KIND_KEY: group.kind.name.lower()}
     if group.anchor is not None:
         notes[ANCHOR_KEY] = group.anchor.name or group.anchor.op_type
@@ -93,15 +97,10 @@ def _outline(group: Group, results: tuple[ir.Value, ...], name: str) -> Outline:
         notes[VIEW_KEY] = "1"
     return Outline(
         name=name,
-        nodes=group.nodes,
-        copies=group.duplicates,
-        constants=inside,
-        inputs=(*operands_of(group), *outside),
+        nodes=(*group.nodes, *group.helpers),
+        copies=(*group.duplicates, *group.helpers),
+        constants=tuple(filter(can_be_inside, group.constants)),
+        inputs=inputs_of(group),
         outputs=results or tuple(group.nodes[-1].outputs[:1]),
         notes=notes,
     )
-
-
-def _can_be_inside(value: ir.Value) -> bool:
-    """Data in other files stays with the model: not every runtime finds it from a function."""
-    return not isinstance(constant_of(value), ir.ExternalTensor)

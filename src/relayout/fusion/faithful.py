@@ -8,12 +8,15 @@ from dataclasses import dataclass
 import onnx_ir as ir
 
 from relayout.fusion.codes import Why
+from relayout.fusion.dialects import RELAY, GraphDialect
 from relayout.fusion.expressions import Tag
 from relayout.fusion.forward_graph import Vertex, forward_graph
-from relayout.fusion.groups import Group, Limits, Partition
+from relayout.fusion.groups import Abilities, Group, Limits, Partition
+from relayout.fusion.helpers import runnable_order, with_helpers
 from relayout.fusion.phases import Phases
 from relayout.fusion.post_dominators import Dominator, post_dominators
 from relayout.fusion.refusals import Refusals
+from relayout.fusion.settled import Settled
 from relayout.fusion.translate import Translation, translate
 from relayout.fusion.unions import Union
 from relayout.graph.region import Region
@@ -31,19 +34,30 @@ class FusedRegion:
     refusals: dict[int, Why]
 
 
-def fuse(region: Region, limits: Limits) -> FusedRegion:
-    translation = translate(region)
-    order = forward_graph(translation.parameters, translation.results)
+def fuse(
+    region: Region, limits: Limits, settled: Settled, dialect: GraphDialect = RELAY
+) -> FusedRegion:
+    translation = translate(region, settled, dialect)
+    first = translation.in_file_order() if dialect.in_file_order else ()
+    order = forward_graph(translation.parameters, translation.results, first)
     dominators = post_dominators(order)
     phases = Phases(order, dominators, limits)
     return FusedRegion(translation, order, dominators, phases.run(), phases.refusals)
 
 
-def faithful(region: Region, limits: Limits) -> Partition:
-    fused = fuse(region, limits)
-    refused = Refusals(fused.translation, fused.dominators, fused.unions, limits)
+def faithful(
+    region: Region, limits: Limits, settled: Settled, _abilities: Abilities | None = None
+) -> Partition:
+    return stated(fuse(region, limits, settled), limits)
+
+
+def stated(fused: FusedRegion, limits: Limits) -> Partition:
+    """What the phases found, as a partition."""
+    translation = fused.translation
+    refused = Refusals(translation, fused.dominators, fused.unions, limits)
     refusals = tuple(refused.stated(fused.order, fused.refusals))
-    return Partition(region.graph, tuple(groups_of(fused)), refusals, "tvm")
+    groups = tuple(groups_of(fused))
+    return Partition(translation.region.graph, groups, refusals, translation.settled.ahead)
 
 
 def groups_of(fused: FusedRegion) -> list[Group]:
@@ -60,7 +74,24 @@ def groups_of(fused: FusedRegion) -> list[Group]:
     grouped = {node for group in groups for node in group.nodes}
     unread = (node for node in fused.translation.calls if node not in grouped)
     groups.extend(alone(node, fused.translation) for node in unread)
-    return groups
+    return runnable(groups, fused.translation)
+
+
+def runnable(groups: Sequence[Group], translation: Translation) -> list[Group]:
+    """The groups with what runs ahead inside them; those that would wait for themselves apart."""
+    ahead = translation.settled.ahead
+    if not ahead:
+        return list(groups)
+    helped = with_helpers(groups, ahead)
+    while True:
+        order, circle = runnable_order(helped, ahead)
+        if not circle:
+            return [helped[number] for number in order]
+        parts = [
+            [alone(node, translation) for node in group.nodes] if number in circle else [group]
+            for number, group in enumerate(helped)
+        ]
+        helped = [group for part in parts for group in part]
 
 
 def alone(node: ir.Node, translation: Translation) -> Group:

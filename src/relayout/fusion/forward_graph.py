@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from relayout.fusion.expressions import Expression, Tag
@@ -22,12 +22,19 @@ class Vertex:
     """Each reader, with the kind of the edge that leads there."""
 
 
-def forward_graph(parameters: Sequence[Expression], results: Sequence[Expression]) -> list[Vertex]:
-    """The vertices in the order of a walk that numbers operands before what reads them."""
+def forward_graph(
+    parameters: Sequence[Expression],
+    results: Sequence[Expression],
+    first: Iterable[Expression] = (),
+) -> list[Vertex]:
+    """The vertices in the order of a walk that numbers operands before what reads them.
+
+    The walk starts at each result; what is to come `first` is numbered before any of them.
+    """
     builder = _GraphWalk()
     for root in (*parameters, *results):
         builder.use(root, None, Kind.OPAQUE)
-    for root in (*parameters, *results):
+    for root in (*parameters, *first, *results):
         builder.visit(root)
     return builder.order
 
@@ -40,13 +47,17 @@ class _GraphWalk:
 
     def use(self, expression: Expression, reader: Vertex | None, kind: Kind) -> None:
         """One use, by a vertex or by something outside the graph."""
-        vertex = self._vertices.get(expression)
-        if vertex is None:
-            vertex = self._vertices[expression] = Vertex(expression)
+        vertex = self._vertex(expression)
         if reader is None:
             vertex.is_external = True
         else:
             vertex.uses.append((reader, kind))
+
+    def _vertex(self, expression: Expression) -> Vertex:
+        vertex = self._vertices.get(expression)
+        if vertex is None:
+            vertex = self._vertices[expression] = Vertex(expression)
+        return vertex
 
     def visit(self, root: Expression) -> None:
         """Numbers an expression after its operands; graphs are deep, so nothing recurs."""
@@ -67,7 +78,7 @@ class _GraphWalk:
     def _enter(self, expression: Expression) -> Iterator[Expression]:
         """Records the uses that an expression makes, before any of its operands is numbered."""
         self._entered.add(expression)
-        vertex = self._vertices[expression]
+        vertex = self._vertex(expression)
         vertex.kind = _kind_of(expression)
         for operand in expression.args:
             edge = _edge(expression, vertex.kind, operand)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from relayout.fusion.clusters import Clusters
 from relayout.fusion.codes import Code, Why
@@ -35,7 +35,6 @@ class Gains:
     ) -> None:
         self._clusters = clusters
         self._limits = limits
-        self._most_arguments = limits.max_args or MOST_ARGUMENTS
         self._rates = rates
         self._abilities = abilities
         self._again: dict[int, float] = {}
@@ -46,11 +45,13 @@ class Gains:
         why = self._clash(*parts)
         if why is not None:
             return why
+        if self._is_stopped(first, second):
+            return Why(Code.STOP)
         whole = self.summaries.together(first, second)
         again = self._repeated(first, second, whole)
         if isinstance(again, Why):
             return again
-        if whole.arguments > max(self._most_arguments, *(part.arguments for part in parts)):
+        if self._takes_too_many(whole, parts):
             return Why(Code.ARGUMENTS)
         gain = Gain(
             sum(part.moved for part in parts) - whole.moved,
@@ -60,6 +61,21 @@ class Gains:
         before = self.again(first) + self.again(second)
         saved = self._rates.seconds(max(0, gain.moved), gain.kernels)
         return Why(Code.REPEAT) if math.isfinite(before) and again - before > saved else gain
+
+    def exceeds(self, cluster: int) -> bool:
+        """Whether several operators are more, or take more arguments, than was allowed."""
+        summary = self.summaries.of(cluster)
+        if summary.size == 1:
+            return False
+        is_limited = self._limits.max_args > 0
+        too_many = is_limited and self._takes_too_many(summary, ())
+        return summary.size > self._limits.max_depth or too_many
+
+    def _takes_too_many(self, whole: Summary, parts: Sequence[Summary]) -> bool:
+        """Whether a kernel takes more arguments than allowed; without a limit, than is common."""
+        if self._limits.max_args:
+            return whole.arguments_with_lengths > self._limits.max_args
+        return whole.arguments > max(MOST_ARGUMENTS, *(part.arguments for part in parts))
 
     def saved_by_repeating(self, cluster: int, readers: Sequence[int]) -> int | Why:
         """The bytes that are not moved if all that read a cluster run it themselves."""
@@ -71,6 +87,8 @@ class Gains:
             if why is not None:
                 return why
             operands = self._clusters.sketch.outside_operands(members, set(members))
+            if self._takes_too_many(replace(summary, operands=operands), [summary]):
+                return Why(Code.ARGUMENTS)
             saved += sum(summary.operands.values()) - sum(operands.values())
         return saved
 
@@ -107,6 +125,16 @@ class Gains:
         if one.size + other.size > self._limits.max_depth:
             return Why(Code.DEPTH)
         return None
+
+    def _is_stopped(self, first: int, second: int) -> bool:
+        """Whether one of two clusters reads what is handed over through memory, as was asked."""
+        operators, inside = self._clusters.sketch.operators, self._clusters.inside
+        for number in self._clusters.sketch.stops:
+            readers = {each for result in operators[number].results for each in result.readers}
+            for one, other in ((first, second), (second, first)):
+                if number in inside[one] and not readers.isdisjoint(inside[other]):
+                    return True
+        return False
 
     def _repeated(self, first: int, second: int, whole: Summary) -> float | Why:
         """Operators that all work in place on as many elements always fit into one loop."""

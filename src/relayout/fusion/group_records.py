@@ -9,12 +9,13 @@ import onnx_ir as ir
 from relayout.fusion.border import operands_of, results_of
 from relayout.fusion.emit import names_of
 from relayout.fusion.groups import Group, MergeRefusal, Partition
+from relayout.fusion.naming import is_called
 from relayout.graph.io.model import LoadedModel
 from relayout.report.fusion import GroupRecord, NodeRecord, RefusalRecord
 
 
 def group_records(loaded: LoadedModel, partitions: Sequence[Partition]) -> tuple[GroupRecord, ...]:
-    """Every group of two or more operators."""
+    """Every group that becomes a function."""
     return tuple(record for _, record in _recorded(loaded, partitions) if record is not None)
 
 
@@ -34,7 +35,7 @@ def node_records(
             found += [
                 _node(node, partition, record)
                 for node in group.nodes
-                if node not in group.duplicates and _is_called(node, name)
+                if node not in group.duplicates and is_called(node, name)
             ]
     return tuple(found)
 
@@ -76,10 +77,6 @@ def _node(node: ir.Node, partition: Partition, group: GroupRecord | None) -> Nod
 def _refusal(refusal: MergeRefusal) -> RefusalRecord:
     consumer = None if refusal.consumer is None else _title(refusal.consumer)
     return RefusalRecord(_title(refusal.producer), consumer, refusal.code, refusal.reason)
-
-
-def _is_called(node: ir.Node, name: str) -> bool:
-    return node.name == name or any(value.name == name for value in node.outputs)
 
 
 def _title(node: ir.Node) -> str:

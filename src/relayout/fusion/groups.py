@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
 
 import onnx_ir as ir
 
 from relayout.ops.kind import Kind
-
-Mode: TypeAlias = Literal["relayout", "tvm"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +17,9 @@ class Limits:
     level: int = 1
     """0 leaves every operator alone."""
     max_depth: int = 256
-    """The most operators, absorbed constants and tuples in one group."""
+    """The most operators in one group; TVM counts absorbed constants and tuples as well."""
     max_args: int = 0
-    """The most arguments of a kernel; 0 is no limit."""
+    """The most arguments of the kernel of two or more operators; 0 is no limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +53,8 @@ NONE = Abilities(
 class Group:
     """Operators that run as one kernel; a group of one operator leaves it alone.
 
-    Each operator of the graph belongs to one group, and may be repeated in others; a Constant
-    belongs to none.
+    Each operator of the graph belongs to one group, and may be repeated in others; Constants and
+    what runs before any kernel belong to none.
     """
 
     nodes: tuple[ir.Node, ...]
@@ -68,6 +66,10 @@ class Group:
     """Those of the nodes that belong to other groups and are only repeated in this one."""
     constants: tuple[ir.Value, ...] = ()
     """Constants that live inside: absorbed scalars, and what only parametrises an operator."""
+    helpers: tuple[ir.Node, ...] = ()
+    """What runs ahead of all kernels, but is named between the nodes, so that the function of the
+    group has it too: the arithmetic from the shape of one node's result to a parameter of another.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,5 +89,8 @@ class Partition:
 
     graph: ir.Graph
     groups: tuple[Group, ...]
-    refusals: tuple[MergeRefusal, ...]
-    mode: Mode
+    refusals: tuple[MergeRefusal, ...] = ()
+    ahead: Set[ir.Node] = frozenset()
+    """What runs before any kernel and belongs to no group."""
+    wrap_all: bool = False
+    """Whether groups of one operator are written as functions too."""

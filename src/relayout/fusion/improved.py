@@ -6,44 +6,60 @@ from there on only ever takes steps that move no more bytes and run no more kern
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 
 import onnx_ir as ir
 
 from relayout.fusion.clusters import Clusters
 from relayout.fusion.codes import Code, Why
 from relayout.fusion.duplication import repeat_cheap
+from relayout.fusion.exceeding import within
 from relayout.fusion.faithful import faithful, fuse, groups_of
 from relayout.fusion.gains import Gains
 from relayout.fusion.groups import Abilities, Group, Limits, MergeRefusal, Partition
+from relayout.fusion.helpers import with_helpers
 from relayout.fusion.merging import Merging
 from relayout.fusion.reasons import reason_of
 from relayout.fusion.repeats import Rates, without_repeats
+from relayout.fusion.settled import Settled
 from relayout.fusion.sketch import Sketch
 from relayout.graph.region import Region
 from relayout.ops.kind import Kind
 
 
-def improved(region: Region, limits: Limits, abilities: Abilities | None = None) -> Partition:
+def improved(
+    region: Region, limits: Limits, settled: Settled, abilities: Abilities | None = None
+) -> Partition:
     abilities = abilities or Abilities()
     if not limits.level or not abilities.any:
-        return replace(faithful(region, limits), mode="relayout")
+        return faithful(region, limits, settled)
     rates = Rates()
-    fused = fuse(region, limits)
+    fused = fuse(region, limits, settled)
     sketch = Sketch(fused.translation)
-    groups = [[sketch.number_of[node] for node in group.nodes] for group in groups_of(fused)]
-    cut = [part for group in groups for part in without_repeats(sketch, group, rates)]
+    start = [[sketch.number_of[node] for node in group.nodes] for group in groups_of(fused)]
+    cut = [part for group in start for part in without_repeats(sketch, group, rates)]
     clusters = Clusters(sketch, cut)
     gains = Gains(clusters, limits, rates, abilities)
+    if any(map(gains.exceeds, clusters.in_order())):
+        clusters = Clusters(sketch, _within(clusters, gains))
+        gains = Gains(clusters, limits, rates, abilities)
     merging = Merging(clusters, gains)
     merging.run(clusters.in_order())
     changed = list(dict.fromkeys(repeat_cheap(clusters, gains) if abilities.repeats else ()))
     merging.forget(changed)
     merging.run(clusters.in_order() if changed else ())
-    found = tuple(_group(clusters, cluster) for cluster in clusters.in_order())
+    groups = [_group(clusters, cluster) for cluster in clusters.in_order()]
+    found = tuple(with_helpers(groups, settled.ahead))
     refusals = tuple(_refusals(clusters, merging, limits))
-    return Partition(region.graph, found, refusals, "relayout")
+    made = Partition(region.graph, found, refusals, settled.ahead)
+    return within(made, limits, fused.translation)
+
+
+def _within(clusters: Clusters, gains: Gains) -> Iterator[Sequence[int]]:
+    """The clusters, and one operator at a time of those that exceed a limit, as TVM's may."""
+    for cluster in clusters.in_order():
+        members = clusters.members[cluster]
+        yield from ([each] for each in members) if gains.exceeds(cluster) else [members]
 
 
 def _group(clusters: Clusters, cluster: int) -> Group:

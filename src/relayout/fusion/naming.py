@@ -12,6 +12,15 @@ def named(node: ir.Node) -> str:
     return f"{node.op_type} {node.name or node.outputs[0].name!s}"
 
 
+def is_called(node: ir.Node, name: str) -> bool:
+    """Whether a node has a name, or writes a value of that name."""
+    return node.name == name or any(value.name == name for value in node.outputs)
+
+
+def stop_reason(node: ir.Node) -> str:
+    return f"fusing stops at {named(node)}, as was asked"
+
+
 def opaque_reason(node: ir.Node, fusing: Fusing) -> tuple[Code, str]:
     """Why nothing shares the kernel of a node."""
     code = Code(fusing.opaque_for or Code.OPAQUE)
@@ -22,4 +31,6 @@ def opaque_reason(node: ir.Node, fusing: Fusing) -> tuple[Code, str]:
         )
     if code is Code.UNKNOWN_OPERATOR:
         return code, f"nothing is known about operator {node.domain}.{node.op_type}"
+    if code is Code.APART:
+        return code, f"{named(node)} is kept apart, as was asked"
     return code, f"{named(node)} shares its kernel with nothing"

@@ -8,7 +8,7 @@ from relayout.fusion.codes import Code, Why
 from relayout.fusion.common_loop import ROW_BYTES
 from relayout.fusion.groups import Limits
 from relayout.fusion.merging import MOST_READERS
-from relayout.fusion.naming import named, opaque_reason
+from relayout.fusion.naming import named, opaque_reason, stop_reason
 from relayout.fusion.sketch import Sketch
 
 
@@ -20,7 +20,7 @@ def reason_of(
         node = consumer if why.at is None else sketch.operators[why.at].node
         return opaque_reason(node, sketch.translation.fusings[node])
     words = {
-        Code.ARGUMENTS: "the kernel would take more arguments than devices allow",
+        Code.ARGUMENTS: _most_arguments(limits),
         Code.BETWEEN: f"{at} has more elements than the loop it would run in",
         Code.CAPABILITY: f"the target has no kernel that can include {at}",
         Code.COMPLEX_PROLOGUE: f"{at} would be computed for each time that its result is read",
@@ -31,7 +31,14 @@ def reason_of(
         Code.READERS: f"more than {MOST_READERS} kernels read what {named(producer)} makes",
         Code.REPEAT: f"costly work before {named(consumer)} would be repeated",
         Code.RESULTS: f"{at} is also read elsewhere, and no loop writes both results",
+        Code.STOP: stop_reason(producer),
         Code.ROW: f"{at} needs rows that are not those of the kernel, or over {ROW_BYTES} bytes",
         Code.TWO_ANCHORS: f"{at} is a second complex operator",
     }
     return why.code, words[why.code]
+
+
+def _most_arguments(limits: Limits) -> str:
+    if not limits.max_args:
+        return "the kernel would take more arguments than devices allow"
+    return f"the kernel would take more than {limits.max_args} arguments"

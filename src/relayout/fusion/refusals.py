@@ -10,7 +10,7 @@ from relayout.fusion.codes import Code, Why
 from relayout.fusion.expressions import Tag
 from relayout.fusion.forward_graph import Vertex
 from relayout.fusion.groups import Limits, MergeRefusal
-from relayout.fusion.naming import named, opaque_reason
+from relayout.fusion.naming import named, opaque_reason, stop_reason
 from relayout.fusion.post_dominators import Dominator
 from relayout.fusion.translate import Translation
 from relayout.fusion.unions import Union
@@ -55,6 +55,8 @@ class Refusals:
             return MergeRefusal(
                 producer, consumer, *opaque_reason(producer, self._translation.fusings[producer])
             )
+        if code is Code.EXTERN and producer in self._translation.settled.stops:
+            return MergeRefusal(producer, None, Code.STOP, stop_reason(producer))
         if code is Code.EXTERN:
             return MergeRefusal(
                 producer, None, code, f"{named(producer)} is read outside the graph"

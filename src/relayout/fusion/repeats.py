@@ -112,7 +112,8 @@ def _leading_to(sketch: Sketch, number: int, inside: set[int]) -> set[int]:
     found = {number}
     waiting = [number]
     while waiting:
-        for producer in sketch.operators[waiting.pop()].producers:
+        operator = sketch.operators[waiting.pop()]
+        for producer in (*operator.producers, *operator.followed):
             if producer in inside and producer not in found:
                 found.add(producer)
                 waiting.append(producer)

@@ -9,8 +9,9 @@ from typing import TypeAlias
 
 import onnx_ir as ir
 
-from relayout.fusion.translate import HELD_IN_KERNELS, Translation
-from relayout.graph.read import NodeView, Shape, constant_of
+from relayout.fusion.border import can_be_inside
+from relayout.fusion.translate import Translation, is_held_scalar
+from relayout.graph.read import NodeView, Shape
 from relayout.graph.region import captured_by, subgraphs_of
 from relayout.ops.iteration import Iteration, is_view, iteration_of, work_per_element
 from relayout.ops.kernels import Role
@@ -46,6 +47,8 @@ class SketchResult:
     """In bytes."""
     leaves: bool
     """Whether the graph, or a body of control flow, reads it."""
+    asked: bool = False
+    """Whether something that runs ahead of all kernels names it, for its shape."""
     readers: list[int] = field(default_factory=list)
 
 
@@ -63,6 +66,10 @@ class SketchOperator:
     work: int
     """Simple operations for each element."""
     is_view: bool
+    followers: list[int] = field(default_factory=list)
+    """Operators that wait, through what runs ahead, for a shape that this one makes."""
+    followed: list[int] = field(default_factory=list)
+    """Those that it waits for in this way."""
 
     @property
     def node(self) -> ir.Node:
@@ -80,10 +87,17 @@ class Sketch:
         for node in translation.calls:
             self._add(node)
         self._mark_leaving()
+        self._mark_following()
 
     def maker_of(self, value: ir.Value) -> int:
         """The operator that makes a value, or OUTSIDE."""
         return self._makers.get(value, (OUTSIDE, 0))[0]
+
+    @cached_property
+    def stops(self) -> list[int]:
+        """The operators whose results are read in other kernels only."""
+        stops = self.translation.settled.stops
+        return [each.number for each in self.operators if each.node in stops]
 
     @cached_property
     def number_of(self) -> dict[ir.Node, int]:
@@ -99,6 +113,8 @@ class Sketch:
                     continue
                 if producer != OUTSIDE or not self._is_held(value, operator):
                     found[value] = self.size_of(value)
+                elif not can_be_inside(value):
+                    found[value] = 0
         return found
 
     def held_constants(self, members: Sequence[int]) -> tuple[ir.Value, ...]:
@@ -121,7 +137,8 @@ class Sketch:
     @cached_property
     def _held(self) -> set[ir.Value]:
         """Scalars that a kernel carries, however many kernels do."""
-        return {value for value in self.translation.values if is_held_scalar(value)}
+        region = self.translation.region
+        return {value for value in self.translation.values if is_held_scalar(value, region)}
 
     def size_of(self, value: ir.Value | None) -> int:
         if value is None:
@@ -139,7 +156,7 @@ class Sketch:
         view = self.translation.region.view(node)
         iteration = iteration_of(view, self.translation.fusings[node])
         results = [
-            SketchResult(value, bytes_of(value, {}), leaves=value.is_graph_output())
+            SketchResult(value, bytes_of(value, {}), value.is_graph_output(), self._is_asked(value))
             for value in node.outputs
             if value.name and (value.uses() or value.is_graph_output())
         ]
@@ -165,6 +182,10 @@ class Sketch:
         for place, result in enumerate(results):
             self._makers[result.value] = (number, place)
 
+    def _is_asked(self, value: ir.Value) -> bool:
+        ahead = self.translation.settled.ahead
+        return bool(ahead) and any(reader in ahead for reader, _place in value.uses())
+
     def _read(self, value: ir.Value | None, reader: int) -> int:
         if value is None or value not in self._makers:
             return OUTSIDE
@@ -173,6 +194,22 @@ class Sketch:
         if not readers or readers[-1] != reader:
             readers.append(reader)
         return maker
+
+    def _mark_following(self) -> None:
+        """Who waits for whom through what runs ahead."""
+        sources: dict[ir.Value, set[int]] = {}
+        ahead = self.translation.settled.ahead
+        for node in self.translation.region.graph if ahead else ():
+            given = [value for value in node.inputs if value is not None]
+            waits = {number for value in given for number in sources.get(value, ())}
+            if node in ahead:
+                waits |= {self.maker_of(value) for value in given if value in self._makers}
+                sources.update((value, waits) for value in node.outputs)
+            elif node in self.number_of:
+                reader = self.operators[self.number_of[node]]
+                reader.followed.extend(sorted(waits))
+                for number in reader.followed:
+                    self.operators[number].followers.append(reader.number)
 
     def _mark_leaving(self) -> None:
         """What a body of control flow captures is read from memory."""
@@ -185,8 +222,3 @@ class Sketch:
                     result = self.operators[maker].results[place]
                     result.leaves = True
                     result.readers.append(operator.number)
-
-
-def is_held_scalar(value: ir.Value) -> bool:
-    tensor = constant_of(value)
-    return tensor is not None and not tuple(tensor.shape) and tensor.dtype in HELD_IN_KERNELS

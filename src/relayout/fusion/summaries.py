@@ -10,9 +10,11 @@ from dataclasses import dataclass
 
 import onnx_ir as ir
 
+from relayout.fusion.arguments import for_operand, for_result
 from relayout.fusion.clusters import Clusters
 from relayout.fusion.common_loop import ANCHORS
 from relayout.fusion.sketch import Count, SketchOperator, SketchResult
+from relayout.graph.read import shape_of
 from relayout.ops.kernels import Role
 
 
@@ -29,6 +31,8 @@ class Summary:
     is_view: bool
     even: Count | None
     """The number of elements, if all members work in place on that many."""
+    asked: frozenset[ir.Value] = frozenset()
+    """What is made inside and named by something that runs ahead of all kernels."""
 
     @property
     def moved(self) -> int:
@@ -38,7 +42,18 @@ class Summary:
 
     @property
     def arguments(self) -> int:
-        return len(self.operands) + len(self.results)
+        return len(self.operands) + len(self._returned)
+
+    @property
+    def arguments_with_lengths(self) -> int:
+        """The arguments of a kernel that is given unknown lengths beside its tensors."""
+        given = sum(for_operand(shape_of(value)) for value in self.operands)
+        return given + sum(for_result(shape_of(value)) for value in self._returned)
+
+    @property
+    def _returned(self) -> set[ir.Value]:
+        """What its function returns, though the kernel need not write what is only asked for."""
+        return {result.value for _number, result in self.results} | self.asked
 
 
 class Summaries:
@@ -74,6 +89,7 @@ class Summaries:
             one.opaque if other.opaque is None else other.opaque,
             one.is_view and other.is_view,
             one.even if one.even == other.even else None,
+            one.asked | other.asked,
         )
 
     def keep(self, cluster: int, summary: Summary) -> None:
@@ -96,4 +112,5 @@ class Summaries:
             next((each.number for each in operators if each.role is Role.OPAQUE), None),
             all(each.is_view for each in operators),
             counts.pop() if is_even else None,
+            frozenset(made.value for each in operators for made in each.results if made.asked),
         )

@@ -38,8 +38,17 @@ def traffic_of(partition: Partition, dims: Mapping[str, int] | None = None) -> T
     total = Traffic()
     for group, results in zip(partition.groups, results_of(partition), strict=True):
         if not all(is_view(node) for node in group.nodes):
-            total += _group_traffic(group, results, dims or {})
+            written = tuple(value for value in results if _is_written(value, group, partition))
+            total += _group_traffic(group, written, dims or {})
     return total
+
+
+def _is_written(value: ir.Value, group: Group, partition: Partition) -> bool:
+    """Whether a result is read for more than its shape, which is known ahead."""
+    if not partition.ahead or value.is_graph_output():
+        return True
+    readers = {reader for reader, _place in value.uses()} - set(group.nodes)
+    return not readers or not readers <= partition.ahead
 
 
 def _group_traffic(group: Group, results: tuple[ir.Value, ...], dims: Mapping[str, int]) -> Traffic:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 
 import onnx_ir as ir
 
+from relayout.fusion.codes import Code
+from relayout.fusion.dialects import RELAY, GraphDialect
 from relayout.fusion.expressions import Expression, Tag
-from relayout.graph.read import constant_of, is_op, shape_of
+from relayout.fusion.settled import Settled
+from relayout.graph.read import Shape, constant_of, is_op, shape_of
 from relayout.graph.region import Region, captured_by, subgraphs_of
-from relayout.ops.fusing import Fusing, fuses_as
+from relayout.ops.fusing import Fusing
 from relayout.ops.kind import Kind
 
 HELD_IN_KERNELS = frozenset(
@@ -30,24 +33,42 @@ class Translation:
     """A graph in expressions, with the way back."""
 
     region: Region
+    settled: Settled
+    dialect: GraphDialect = RELAY
     parameters: list[Expression] = field(default_factory=list)
     results: list[Expression] = field(default_factory=list)
     calls: dict[ir.Node, Expression] = field(default_factory=dict)
-    """The call that stands for each node; Constant nodes have none."""
+    """The call that stands for each node; Constants and what runs ahead have none."""
     fusings: dict[ir.Node, Fusing] = field(default_factory=dict)
     values: dict[ir.Value, Expression] = field(default_factory=dict)
 
+    def in_file_order(self) -> Iterator[Expression]:
+        """Each call, and then what is read of its results."""
+        for node, call in self.calls.items():
+            yield call
+            yield from (self.values[value] for value in node.outputs if value in self.values)
 
-def translate(region: Region) -> Translation:
+
+def translate(
+    region: Region, settled: Settled | None = None, dialect: GraphDialect = RELAY
+) -> Translation:
     """Inputs and captured values are parameters; every output is a result."""
-    made = Translation(region)
+    made = Translation(region, settled or Settled(), dialect)
     for value in region.graph.inputs:
         _parameter(value, made)
     for node in region.graph:
-        if not is_op(node, "Constant"):
+        if not is_op(node, "Constant") and node not in made.settled.ahead:
             _call(node, made)
     made.results.extend(_operand(value, made) for value in region.graph.outputs)
+    made.results.extend(_stopped(made))
     return made
+
+
+def _stopped(made: Translation) -> Iterator[Expression]:
+    """What is handed over through memory because fusing stops there."""
+    for node in made.calls:
+        if node in made.settled.stops:
+            yield from (made.values[value] for value in node.outputs if value in made.values)
 
 
 def is_tensor(value: ir.Value) -> bool:
@@ -65,13 +86,12 @@ def _operand(value: ir.Value, made: Translation) -> Expression:
     known = made.values.get(value)
     if known is not None:
         return known
-    tensor = constant_of(value)
-    if tensor is None:
+    if not made.region.is_constant(value):
         return _parameter(value, made)
-    is_held = not tuple(tensor.shape) and tensor.dtype in HELD_IN_KERNELS
+    is_held = made.dialect.holds_scalars and is_held_scalar(value, made.region)
     constant = Expression(
         Tag.CONSTANT,
-        shape=tuple(int(length) for length in tensor.shape.numpy()),
+        shape=_constant_shape(value),
         kind=Kind.ELEMENTWISE if is_held else Kind.OPAQUE,
         is_tensor=is_tensor(value),
         name=value.name or "",
@@ -79,6 +99,19 @@ def _operand(value: ir.Value, made: Translation) -> Expression:
     )
     made.values[value] = constant
     return constant
+
+
+def is_held_scalar(value: ir.Value, region: Region) -> bool:
+    """Whether a value is a scalar that is a part of every kernel that reads it."""
+    if not region.is_constant(value) or _constant_shape(value) != ():
+        return False
+    tensor = constant_of(value)
+    return (value.dtype if tensor is None else tensor.dtype) in HELD_IN_KERNELS
+
+
+def _constant_shape(value: ir.Value) -> Shape | None:
+    tensor = constant_of(value)
+    return shape_of(value) if tensor is None else tuple(int(n) for n in tensor.shape.numpy())
 
 
 def _expression(tag: Tag, args: Iterable[Expression], value: ir.Value) -> Expression:
@@ -91,14 +124,16 @@ def _expression(tag: Tag, args: Iterable[Expression], value: ir.Value) -> Expres
 
 
 def _call(node: ir.Node, made: Translation) -> None:
-    fusing = fuses_as(made.region.view(node))
+    fusing = made.dialect.fuses_as(made.region.view(node))
+    if node in made.settled.apart:
+        fusing = replace(fusing, kind=Kind.OPAQUE, opaque_for=Code.APART)
     made.fusings[node] = fusing
     operands = [
         _operand(value, made)
         for place, value in enumerate(node.inputs)
         if value is not None and place not in fusing.parameters
     ]
-    if is_op(node, "Concat"):
+    if is_op(node, "Concat") and made.dialect.bundles:
         operands = [Expression(Tag.TUPLE, tuple(operands), is_tensor=False, source=node)]
     tag = Tag.CALL
     if any(True for _body in subgraphs_of(node)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -19,6 +19,9 @@ Dim: TypeAlias = int | str | None
 """A length: known, named by a symbol, or unknown."""
 
 Shape: TypeAlias = tuple[Dim, ...]
+
+KnownValues: TypeAlias = Mapping[ir.Value, ir.TensorProtocol | None]
+"""Values that are the same in every run, with what they hold; None where that is not evaluated."""
 
 STANDARD_DOMAIN = ""
 
@@ -114,6 +117,8 @@ class NodeView:
     node: ir.Node
     version: int
     """The opset version of the node's domain."""
+    known: KnownValues = field(default_factory=dict, compare=False, kw_only=True)
+    """Values that nodes compute and that are the same in every run."""
 
     @property
     def op_type(self) -> str:
@@ -157,12 +162,16 @@ class NodeView:
 
     def constant(self, index: int) -> Array | None:
         """The value of operand `index` when it is known now."""
-        tensor = constant_of(self.node.inputs[index]) if self.has(index) else None
+        value = self.node.inputs[index] if self.has(index) else None
+        tensor = constant_of(value)
+        if tensor is None and value is not None:
+            tensor = self.known.get(value)
         return None if tensor is None else tensor.numpy()
 
     def is_constant(self, index: int) -> bool:
-        """Whether the value of operand `index` is known now."""
-        return self.has(index) and constant_of(self.node.inputs[index]) is not None
+        """Whether the value of operand `index` is the same in every run."""
+        value = self.node.inputs[index] if self.has(index) else None
+        return value is not None and (constant_of(value) is not None or value in self.known)
 
     def integer(self, name: str, default: int) -> int:
         attribute = self._attribute(name, ir.AttributeType.INT)
@@ -249,8 +258,8 @@ def schema_of(op_type: str, version: int, domain: str = "") -> onnx.defs.OpSchem
         return None
 
 
-def view_of(node: ir.Node, opsets: Mapping[str, int]) -> NodeView:
-    return NodeView(node, version_of(opsets, node.domain))
+def view_of(node: ir.Node, opsets: Mapping[str, int], known: KnownValues | None = None) -> NodeView:
+    return NodeView(node, version_of(opsets, node.domain), known=known or {})
 
 
 def version_of(opsets: Mapping[str, int], domain: str) -> int:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, MutableMapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import onnx_ir as ir
 
-from relayout.graph.read import NodeView, version_of, view_of
+from relayout.graph.read import KnownValues, NodeView, constant_of, version_of, view_of
 
 KERNEL_DOMAIN = "relayout"
 """The domain of functions that a target has kernels for; other runtimes run their bodies."""
@@ -21,6 +21,8 @@ class Region:
     opsets: MutableMapping[str, int]
     in_function: bool
     """A function has no initialisers, so its constants are nodes."""
+    known: KnownValues = field(default_factory=dict)
+    """Values that nodes compute and that are the same in every run."""
 
     @property
     def version(self) -> int:
@@ -28,7 +30,11 @@ class Region:
         return version_of(self.opsets, "")
 
     def view(self, node: ir.Node) -> NodeView:
-        return view_of(node, self.opsets)
+        return view_of(node, self.opsets, self.known)
+
+    def is_constant(self, value: ir.Value) -> bool:
+        """Whether a value is the same in every run."""
+        return constant_of(value) is not None or value in self.known
 
 
 def regions_of(model: ir.Model) -> Iterator[Region]:

@@ -99,6 +99,8 @@ class NumberFacts:
     """Whether its result depends, by rounding, on the order in which it adds."""
     joins_quantisers: bool = False
     """Whether runtimes join it with the quantisers around it, to compute in bytes."""
+    draws: bool = False
+    """Whether it may draw random numbers, so that no two runs are alike."""
     activates: bool = False
     """Whether runtimes apply it to the result of a product within the same kernel."""
 

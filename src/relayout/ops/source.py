@@ -89,6 +89,7 @@ FACTS: tuple[OpFacts, ...] = (
         ),
         barrier("random numbers are drawn in element order"),
         kernel=OPAQUE,
+        numbers=NumberFacts(draws=True),
     ),
     OpFacts(
         ("STFT",),

@@ -2,71 +2,36 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 
 import onnx
-import onnx_ir as ir
 
 from relayout.errors import RelayoutError
-from relayout.fusion.border import operands_of, results_of
 from relayout.fusion.dump import dump
 from relayout.fusion.emit import emit
 from relayout.fusion.group_records import group_records, node_records, refusal_records
-from relayout.fusion.groups import Limits, Mode, Partition
-from relayout.fusion.partition import partition, unfused
-from relayout.fusion.traffic import traffic_of
+from relayout.fusion.groups import Limits
+from relayout.fusion.partition import RELAYOUT
 from relayout.graph.collector import paused_collector
-from relayout.graph.io.inline import inlined
-from relayout.graph.io.load import load, reloaded
+from relayout.graph.io.load import load
 from relayout.graph.io.model import LoadedModel
 from relayout.graph.io.sources import BINARY, ModelSource, encoded
-from relayout.graph.region import regions_of
-from relayout.ops.measure import runs_of
 from relayout.optimizer.delivery import Comparing, Delivery, Stage, check_names, deliver
-from relayout.optimizer.describe import assumed_for
-from relayout.optimizer.pipeline import learn_shapes
+from relayout.optimizer.grouping import (
+    Grouping,
+    GroupingOptions,
+    flattened,
+    grouping_of,
+    no_such_node,
+    prepared,
+)
 from relayout.optimizer.result import at_a_prompt, verdict_text
 from relayout.report.fusion import FusionRecord, Kernels, NodeRecord
-from relayout.report.records import Assumed
 from relayout.verify.isolated import compare_isolated
 from relayout.verify.verdict import NumericOptions, NumericVerdict
-
-FAITHFUL: Mode = "tvm"
-UNFUSED = "unfused"
-DEFAULT_MODE: Mode = "relayout"
-MODES: Mapping[Mode, str] = {
-    DEFAULT_MODE: "fewest bytes to and from memory",
-    FAITHFUL: "the groups TVM would make",
-}
-"""A line about each mode."""
-
-
-@dataclass(frozen=True, slots=True)
-class Grouping:
-    """A model without groups, and the groups that were chosen for it."""
-
-    flat: LoadedModel
-    mode: Mode
-    partitions: tuple[Partition, ...] = ()
-    """One for each graph; none where the model cannot be changed."""
-    figures: Mapping[str, Kernels] = field(default_factory=dict)
-    seconds: float = 0.0
-    dims: Mapping[str, int] = field(default_factory=dict)
-
-    def assumed(self) -> Assumed:
-        """The lengths that the sizes of what kernels read and write depend on, if not given."""
-        if not self.partitions:
-            return Assumed()
-        return assumed_for(self.flat, self._handed_over(), self.dims)
-
-    def _handed_over(self) -> Iterator[ir.Value]:
-        for each in self.partitions:
-            yield from (value for group in each.groups for value in operands_of(group))
-            yield from (value for results in results_of(each) for value in results)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -102,7 +67,7 @@ class FuseResult:
 
     @property
     def figures(self) -> Mapping[str, Kernels]:
-        """What the model costs "unfused", by the groups of "tvm", and by those of its mode."""
+        """What the model costs unfused, by the groups of TVM, and by those of its mode."""
         return self.grouping.figures
 
     def record(self) -> FusionRecord:
@@ -133,10 +98,13 @@ def fuse(
     source: ModelSource,
     output: str | PathLike[str] | None = None,
     *,
-    mode: str = DEFAULT_MODE,
+    mode: str = RELAYOUT.name,
     level: int = 1,
     max_depth: int = 256,
     max_args: int = 0,
+    stop: Sequence[str] = (),
+    keep_function: Sequence[str] = (),
+    wrap_all: bool = False,
     inline: bool = False,
     verify: bool = True,
     inputs: NumericOptions | None = None,
@@ -146,21 +114,27 @@ def fuse(
     """Group the operators of a model into kernels, compare the numbers, write it to `output`.
 
     Each group of two or more operators becomes a call of a function of the model in the domain
-    "relayout.fused". `mode` is "relayout" or "tvm"; `level` 0 leaves every operator alone,
-    `max_depth` and `max_args` limit the operators and the arguments of a group (0: no limit on
-    arguments). A model that has groups already is grouped anew; `inline` only takes them apart,
-    which gives back exactly the model they were made of.
+    "relayout.fused"; with `wrap_all` an operator alone does too. What is computed from constants
+    and lengths alone belongs to no group. A model that has groups already is grouped anew;
+    `inline` only takes them apart, which gives back exactly the model they were made of.
+
+    `mode` names how groups are chosen (`relayout fuse --help` lists the modes). `level` 0 leaves
+    every operator alone, `max_depth` and `max_args` limit the operators and the arguments of a
+    group (0: no limit on arguments). `stop` names nodes after which no group goes on, as the
+    metadata "relayout.stop_fusion" of a node does; `keep_function` names functions of the model,
+    each call of which is a kernel of its own.
 
     Nothing is written if the numbers differ or cannot be compared.
     """
     inputs = inputs or NumericOptions()
     limits = Limits(level, max_depth, max_args)
+    options = GroupingOptions(mode, limits, stop, keep_function, wrap_all)
     stage("reading")
     loaded = load(source)
     check_names(loaded, inputs)
     stage("grouping")
     with paused_collector():
-        grouping = _grouping(loaded, mode_of(mode), None if inline else limits, inputs.dims)
+        grouping = _grouping(loaded, options, inputs.dims, inline=inline)
         flat = grouping.flat
         message = emit(flat, grouping.partitions) if grouping.partitions else flat.source
     made = replace(flat, source=message, editable=None)
@@ -172,32 +146,24 @@ def fuse(
 
 
 def explain(
-    source: ModelSource, node: str, *, mode: str = DEFAULT_MODE, limits: Limits | None = None
+    source: ModelSource, node: str, options: GroupingOptions | None = None
 ) -> tuple[NodeRecord, ...]:
     """The group of a node, and why its neighbours are not in that group."""
-    grouping = _grouping(_open(source), mode_of(mode), limits or Limits())
+    grouping = grouping_of(_open(source), options or GroupingOptions())
     found = node_records(grouping.flat, grouping.partitions, node)
     if not found:
-        raise RelayoutError(f"the model has no node {node!r}, and none that writes such a value")
+        raise no_such_node(node)
     return found
 
 
-def listing(source: ModelSource, *, limits: Limits | None = None) -> str:
+def listing(source: ModelSource, options: GroupingOptions | None = None) -> str:
     """The forward graph of each graph of a model, in the form of the founding document."""
-    flat = _flattened(_open(source))
-    learn_shapes(flat.ir)
-    regions = list(regions_of(flat.ir))
-    texts = [dump(region, limits or Limits()) for region in regions]
+    options = options or GroupingOptions()
+    regions, settled = prepared(flattened(_open(source)), options)
+    texts = [dump(region, options.limits, settled) for region in regions]
     if len(texts) == 1:
         return texts[0]
     return "\n\n".join(f"{r.graph.name}:\n{text}" for r, text in zip(regions, texts, strict=True))
-
-
-def mode_of(name: str) -> Mode:
-    for mode in MODES:
-        if mode == name:
-            return mode
-    raise RelayoutError(f"unknown mode {name!r}; the modes are {', '.join(MODES)}")
 
 
 def _open(source: ModelSource) -> LoadedModel:
@@ -208,47 +174,15 @@ def _open(source: ModelSource) -> LoadedModel:
 
 
 def _grouping(
-    loaded: LoadedModel, mode: Mode, limits: Limits | None, dims: Mapping[str, int] | None = None
+    loaded: LoadedModel, options: GroupingOptions, dims: Mapping[str, int], *, inline: bool
 ) -> Grouping:
-    """The groups of a model within limits; without limits only those it has are taken apart."""
+    """The groups of a model; or none where those it has are only taken apart."""
     if loaded.frozen is not None:
         loaded.notices.append(f"copied as it is: {loaded.frozen}")
-        return Grouping(loaded, mode)
-    flat = _flattened(loaded)
-    if limits is None or flat.frozen is not None:
-        return Grouping(flat, mode)
-    learn_shapes(flat.ir)
-    since = time.perf_counter()
-    regions = list(regions_of(flat.ir))
-    chosen = tuple(partition(region, mode, limits) for region in regions)
-    seconds = time.perf_counter() - since
-    faithful = [partition(region, FAITHFUL, limits) for region in regions]
-    ways = {UNFUSED: [unfused(region) for region in regions], FAITHFUL: faithful, mode: chosen}
-    runs = runs_of(regions)
-    figures = {way: _kernels(parts, runs, dims or {}) for way, parts in ways.items()}
-    return Grouping(flat, mode, chosen, figures, seconds, dims or {})
-
-
-def _flattened(loaded: LoadedModel) -> LoadedModel:
-    """The model without the groups that an earlier run wrote into it."""
-    message, notices = inlined(loaded.source)
-    if message is loaded.source:
-        return loaded
-    flat = reloaded(loaded, message)
-    flat.notices.extend(notices)
-    return flat
-
-
-def _kernels(
-    partitions: Sequence[Partition], runs: Mapping[ir.Graph, int], dims: Mapping[str, int]
-) -> Kernels:
-    """The sum over all graphs; what the body of a loop moves counts as often as it runs."""
-    found = [(traffic_of(part, dims), runs[part.graph]) for part in partitions]
-    return Kernels(
-        kernels=sum(traffic.kernels for traffic, _ in found),
-        bytes_read=sum(traffic.bytes_read * times for traffic, times in found),
-        bytes_written=sum(traffic.bytes_written * times for traffic, times in found),
-    )
+        return Grouping(loaded, options.mode)
+    if inline:
+        return Grouping(flattened(loaded), options.mode)
+    return grouping_of(loaded, options, dims)
 
 
 def _differ(given: onnx.ModelProto, made: onnx.ModelProto) -> bool:

@@ -31,7 +31,7 @@ class Kernels:
 
 @dataclass(frozen=True, slots=True)
 class GroupRecord:
-    """One group of two or more operators."""
+    """One group that became a function."""
 
     name: str
     graph: str
@@ -64,7 +64,7 @@ class FusionRecord:
     mode: str
     changed: bool
     figures: dict[str, Kernels]
-    """For each way to group: "unfused", "tvm" and the chosen mode."""
+    """For each way to group: none, TVM's, and the chosen mode."""
     groups: tuple[GroupRecord, ...]
     refusals: tuple[RefusalRecord, ...]
     assumed: Assumed
