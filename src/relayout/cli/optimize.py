@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+import warnings
+from typing import TYPE_CHECKING, Any
 
-from relayout.cli.documents import write_json
+from relayout.cli.documents import check_folder, write_json
 from relayout.cli.names import NameOption, given, strategies
 from relayout.cli.terminal import (
     DONE,
@@ -20,6 +21,9 @@ from relayout.cli.terminal import (
     show,
 )
 from relayout.errors import RelayoutError
+
+if TYPE_CHECKING:
+    from relayout.optimizer.result import Result
 
 DESCRIPTION = (
     "Choose the order in which every tensor is stored so that Transposes cost least; "
@@ -56,6 +60,8 @@ def run(options: argparse.Namespace) -> int:
     proves = options.strategy is None or strategy_of(options.strategy).proves
     if options.certificate and not proves:
         raise RelayoutError("--certificate needs the exact strategy: only that one proves anything")
+    if options.certificate:
+        check_folder(options.certificate)
     with progress() as stage:
         result = api.optimize(
             options.model,
@@ -70,7 +76,14 @@ def run(options: argparse.Namespace) -> int:
             stage=stage,
         )
     if options.certificate and result.accepted:
-        write_json(options.certificate, result.certificate())
+        _certify(options.certificate, result)
     record = result.record()
     show(options, record.to_json(), run_text(record, every=options.all))
     return DONE if result.accepted else REFUSED
+
+
+def _certify(path: str, result: Result) -> None:
+    if result.chooses:
+        write_json(path, result.certificate())
+    else:
+        warnings.warn("no certificate: the model was copied as it is", stacklevel=2)

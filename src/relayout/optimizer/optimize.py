@@ -23,6 +23,7 @@ from relayout.graph.io.model import LoadedModel
 from relayout.graph.io.sources import ModelSource
 from relayout.ops.measure import Measure, Objective, measure, objective_of
 from relayout.optimizer.attempts import KEPT, NOTHING_BETTER, ROUNDING_SHOWS, Search, Trial
+from relayout.optimizer.certificates import Taken
 from relayout.optimizer.delivery import Comparing, Stage, check_names, deliver
 from relayout.optimizer.prepare import Prepared, as_asked, fixed, prepare
 from relayout.optimizer.result import Result
@@ -127,7 +128,12 @@ class _Road:
             is_fixed = kept.source is not self.given.source
             informed = None if is_fixed else search.prepared.informed
             result = replace(result, changed=is_fixed, informed=informed, outcomes=())
-        return self._handed_over(replace(result, fixed_defaults=fix_defaults))
+        taken = Taken(
+            *(self.given, trial.choose, trial.attempt.by_factors),
+            opset=trial.loaded.ir.opset_imports.get(""),
+            fixed_defaults=fix_defaults,
+        )
+        return self._handed_over(replace(result, rounds=(taken,)))
 
     def _handed_over(self, result: Result) -> Result:
         """Deliver a model; one whose interface may change is verified before that happens."""
@@ -162,7 +168,6 @@ def _result(trial: Trial, prepared: Prepared, loaded: LoadedModel) -> Result:
         *(loaded, trial.choose, trial.before, trial.after, trial.outcomes, trial.improves),
         trial.passes,
         lacking=(trial.lacking[0], trial.still_lacking),
-        by_factors=trial.attempt.by_factors,
         spelt_out=prepared.spelt_out,
     )
 

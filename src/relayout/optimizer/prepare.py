@@ -82,11 +82,14 @@ def fixed(loaded: LoadedModel) -> LoadedModel:
     return without_defaults(loaded) if loaded.frozen is None else loaded
 
 
-def opened(
-    source: ModelSource, *, opset: int | None = None, fix_defaults: bool = False
-) -> LoadedModel:
+def opened(source: ModelSource, *, fix_defaults: bool = False) -> LoadedModel:
     """A model that passes can look into."""
-    loaded = as_asked(load(source), opset, fix_defaults=fix_defaults)
+    return as_editable(load(source), None, fix_defaults=fix_defaults)
+
+
+def as_editable(given: LoadedModel, opset: int | None, *, fix_defaults: bool) -> LoadedModel:
+    """A model as asked; one that may not be changed is refused."""
+    loaded = as_asked(given, opset, fix_defaults=fix_defaults)
     if loaded.frozen is not None:
         raise RelayoutError(f"the model may only be copied: {loaded.frozen}")
     return loaded
