@@ -191,6 +191,31 @@ def test_a_model_without_transposes_has_a_certificate() -> None:
     assert check_certificate(document) == check_certificate(document, model, model) == []
 
 
+@pytest.mark.parametrize(("strategy", "is_told"), [("exact", True), ("greedy", False)])
+def test_only_what_is_proved_is_called_least(
+    given: Path, strategy: str, is_told: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["optimize", str(given), "--no-verify", "--strategy", strategy]) == 0
+    printed = capsys.readouterr().out
+    assert ("fewest bytes: proved least for the variants offered" in printed) == is_told
+
+
+def test_what_is_proved_is_what_was_made_least_in_the_end(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """One large Transpose in the place of two small ones would move more: bytes decide."""
+    trade = """<ir_version: 8, opset_import: ["" : 17]>
+    g (float[2,4] a, float[2,4] b, float[4,2000] c) => (float[2004,4] z, float[4,2004] y) {
+      d = Transpose<perm=[1,0]>(a) e = Transpose<perm=[1,0]>(b)
+      y = Concat<axis=1>(d, e, c) z = Transpose<perm=[1,0]>(y) }"""
+    path = tmp_path / "in.onnx"
+    onnx.save(onnx.parser.parse_model(trade), path)
+    assert main(["optimize", str(path), "--no-verify", "--minimize", "count"]) == 0
+    printed = capsys.readouterr().out
+    assert "so the fewest bytes were chosen" in printed
+    assert "fewest bytes: proved least" in printed
+
+
 def test_the_same_model_has_the_same_certificate_in_every_process() -> None:
     assert len({digests_with(_SCRIPT, seed) for seed in ("0", "1", "4711")}) == 1
 

@@ -62,7 +62,7 @@ class ChooseLayouts:
 
     @property
     def optimal(self) -> bool:
-        """Whether no choice among the variants offered costs less, as is proved for every graph."""
+        """Whether every graph's choice is proved least for the variants offered."""
         return all(decision.assignment.optimal for decision in self.decisions)
 
     @property

@@ -257,7 +257,7 @@ def _node_reason(draft: NodeDraft, port: int, order: Permutation) -> str:
         return answer.reason
     if answer is not None and draft.extra_bytes(answer, {}) > draft.extra_bytes(draft.given, {}):
         return f"{ways.node.op_type} would move more data in the other order"
-    return f"{ways.node.op_type} runs in this order only"
+    return f"no variant of {ways.node.op_type} has it in the other order"
 
 
 def _by_equation(draft: NodeDraft) -> str:

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from relayout.optimizer.result import Result
 
 DESCRIPTION = (
-    "Choose the order in which every tensor is stored so that Transposes cost least; "
+    "Choose the order in which every tensor is stored so that, of the variants offered, Transposes "
+    "cost least; "
     "compare the numbers of both models; write the result only if they are equal."
 )
 STRATEGY_HELP = "how to choose layouts"

@@ -93,6 +93,11 @@ class Trial:
         return grew and self.still_lacking == self.lacking[0] and not self.attempt.terms.frees
 
     @property
+    def least(self) -> bool:
+        """Whether what the user gets is proved least for the variants offered."""
+        return self.choose.optimal and self.verdict != GREW
+
+    @property
     def applied(self) -> Counter[str]:
         """How often each rewrite was applied."""
         return sum((outcome.applied for outcome in self.outcomes), Counter[str]())

@@ -59,16 +59,16 @@ def optimize(
     `target`, `strategy` and `minimize` are names or values. `keep` selects nodes that stay as they
     are: by name, `op:LRN`, `rank:3` or `device:cpu`. `einsum` lets a product of matrices be stated
     as Einsum, which reads its factors in any order; left open it does so where Transposes are
-    counted and only standard operators may be used. Only the strategy "exact" proves that no choice
-    among the variants offered costs less. `minimize` is "bytes" (fewest bytes moved by Transposes)
+    counted and only standard operators may be used. Only the strategy "exact" proves its choice
+    least for the variants offered. `minimize` is "bytes" (fewest bytes moved by Transposes)
     or "count" (fewest Transposes); after `budget` seconds of choosing, all attempts together, the
     best found is taken. `free_inputs` and `free_outputs` let the orders of the model's own inputs
     and outputs change; the change is reported in the notices. `opset` brings the model to a newer
     opset first: from 23 on Attention is an operator. `fix_defaults` makes constants of inputs that
     have a default, which removes them from the inputs.
 
-    Nothing is written if the numbers differ or cannot be compared. A model in which nothing could
-    be improved is written as it came, byte for byte.
+    Nothing is written if the numbers differ or cannot be compared. A model for which nothing
+    better was found is written as it came, byte for byte.
     """
     inputs = replace(inputs or NumericOptions(), fix_defaults=fix_defaults)
     objective = objective_of(minimize)
@@ -169,6 +169,7 @@ def _result(trial: Trial, prepared: Prepared, loaded: LoadedModel) -> Result:
         trial.passes,
         lacking=(trial.lacking[0], trial.still_lacking),
         spelt_out=prepared.spelt_out,
+        least=trial.least,
     )
 
 

@@ -66,6 +66,8 @@ class Result:
     """Where the model was written."""
     lacking: tuple[int, int] = (0, 0)
     """Nodes in an order that the target has no kernel for, before and after."""
+    least: bool = False
+    """Whether the choice is proved least for the variants offered, and was not given up."""
     rounds: tuple[Taken, ...] = ()
     """What led to the model, first the round that the given model was given to."""
     spelt_out: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -149,8 +151,9 @@ class Result:
             notices=(*self.loaded.notices, *self.choose.notes, *notes),
             verdict=verdict_text(self.verdict, changed=self.changed),
             verified=not self.changed or (self.verdict is not None and self.verdict.equal),
-            optimal=self.chooses and self.choose.optimal,
+            optimal=self.least,
             seconds=dict(self.seconds),
+            minimized=self.choose.terms.objective.noun,
             lacking=self.lacking,
             attempts=self.attempts,
         )
