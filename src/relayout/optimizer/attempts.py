@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 from relayout.assign.apply import STATE_AS_EINSUM
 from relayout.assign.choose import ChooseLayouts
 from relayout.assign.formulate import Terms
-from relayout.assign.strategies.registry import DEFAULT_SECONDS, EXACT, Budget, Strategy
+from relayout.assign.strategies.registry import Budget, Strategy
 from relayout.graph.io.model import LoadedModel
 from relayout.ops.measure import Measure, measure
 from relayout.optimizer.pipeline import Checking, Outcome, Timing, chosen
-from relayout.optimizer.prepare import Prepared, prepare
+from relayout.optimizer.prepare import Prepared
 
 KEPT = "kept"
 NOTHING_SPLIT = "dropped: no axis can be split into factors"
@@ -35,6 +35,8 @@ class Attempt:
     """Whether operators work on the factors of axes that Reshapes merge and split."""
     note: str = ""
     """What the user should know if it is kept."""
+    round_number: int = 1
+    """From the second round on the model is what the round before made."""
 
     @property
     def words(self) -> str:
@@ -46,7 +48,8 @@ class Attempt:
             *([] if terms.recomputes else ["no operator restated"]),
             *(["sums of products as given"] if terms.keeps_sums else []),
         )
-        return ", ".join((f"fewest {terms.objective.noun}", *extras))
+        again = f"round {self.round_number}: " if self.round_number > 1 else ""
+        return again + ", ".join((f"fewest {terms.objective.noun}", *extras))
 
 
 @dataclass(slots=True)
@@ -67,6 +70,8 @@ class Trial:
     seconds: float
     verdict: str = KEPT
     """Why it was kept or dropped."""
+    splits: bool = False
+    """Whether axes of the model could be split into factors."""
 
     @property
     def improves(self) -> bool:
@@ -111,7 +116,8 @@ class Search:
     strategy: Strategy
     budget: Budget
     trials: list[Trial] = field(default_factory=list)
-    """In the order in which they were made."""
+    """In the order in which they were made, in all rounds."""
+    round_number: int = 1
 
     def best(self, terms: Terms) -> Trial:
         """The best trial with neither more Transposes nor more bytes moved than the model has.
@@ -140,10 +146,12 @@ class Search:
 
     def _better(self, attempt: Attempt) -> Trial:
         """The better of two: with the axes as they are, and with operators on their factors."""
+        attempt = replace(attempt, round_number=self.round_number)
         whole = self._tried(attempt)
         if not whole.after.transposes:
             return whole
         split = self._tried(replace(attempt, by_factors=True))
+        whole.splits = split.splits = bool(split.choose.decisions)
         split.verdict = _why_dropped(split, whole)
         if split.verdict != KEPT:
             return whole
@@ -199,12 +207,3 @@ def _instead_of(trial: Trial) -> Iterator[Attempt]:
         yield Attempt(products, note=f"{reason}no product was stated as Einsum")
     other = replace(terms, objective=terms.objective.other)
     yield Attempt(other, note=f"{reason}the fewest {other.objective.noun} were chosen")
-
-
-def best_form(
-    given: LoadedModel, terms: Terms, strategy: Strategy = EXACT, seconds: float = DEFAULT_SECONDS
-) -> LoadedModel:
-    """A model as the optimiser would write it for a target, to be worked on further."""
-    prepared = prepare(given, terms.target, terms.dims)
-    trial = Search(prepared, strategy, Budget(seconds)).best(terms)
-    return trial.loaded if trial.improves else prepared.simplified

@@ -16,6 +16,7 @@ from relayout.assign.problem import LayoutProblem
 from relayout.graph.io.digest import ModelDigest, digest_of
 from relayout.graph.io.load import load
 from relayout.graph.io.model import LoadedModel
+from relayout.graph.io.save import to_proto
 from relayout.graph.io.sources import ModelSource
 from relayout.optimizer.pipeline import learn_shapes, prepared
 from relayout.optimizer.prepare import as_editable
@@ -29,6 +30,8 @@ class Taken:
     """A round that led to the result: the model it was given, and what was chosen for it."""
 
     given: LoadedModel
+    is_edited: bool
+    """Whether that is the model as a round before left it, and not as it was read."""
     choose: ChooseLayouts
     by_factors: bool
     """Whether operators worked on the factors of merged axes."""
@@ -36,6 +39,11 @@ class Taken:
     """That the model was brought to, or has."""
     fixed_defaults: bool
     """Whether inputs with defaults were to be made constants."""
+
+    @property
+    def digest(self) -> ModelDigest:
+        message = to_proto(self.given) if self.is_edited else self.given.source
+        return digest_of(message, self.given.files)
 
     def stated(self, digest: ModelDigest) -> Round:
         """What is claimed of the model of this round."""
@@ -50,7 +58,7 @@ class Taken:
 
 def certificate_of(rounds: Sequence[Taken], written: ModelDigest) -> dict[str, Json]:
     """The claim about a result, for `check_certificate`."""
-    digests = [digest_of(each.given.source, each.given.files) for each in rounds]
+    digests = [each.digest for each in rounds]
     about = {
         "relayout": __version__,
         "given": digests[0].to_json(),

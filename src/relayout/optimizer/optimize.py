@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -27,6 +27,7 @@ from relayout.optimizer.certificates import Taken
 from relayout.optimizer.delivery import Comparing, Stage, check_names, deliver
 from relayout.optimizer.prepare import Prepared, as_asked, fixed, prepare
 from relayout.optimizer.result import Result
+from relayout.optimizer.rounds import in_rounds
 from relayout.report.records import AttemptRecord
 from relayout.targets.target import ONNX, Target, target_of
 from relayout.verify.isolated import compare_isolated
@@ -118,22 +119,29 @@ class _Road:
         """The best of some attempts, verified and written."""
         self.stage("optimising")
         with paused_collector():
-            trial = search.best(terms)
+            trials = in_rounds(search, terms)
+        trial = trials[-1]
         if trial.improves:
-            result = _result(trial, search.prepared, trial.loaded)
+            result = _result(trials, search.prepared, trial.loaded)
         else:
             kept = (fixed(self.given) if fix_defaults else self.given).clone()
             kept.notices[:] = trial.loaded.notices
-            result = _result(trial, search.prepared, kept)
+            result = _result(trials, search.prepared, kept)
             is_fixed = kept.source is not self.given.source
             informed = None if is_fixed else search.prepared.informed
             result = replace(result, changed=is_fixed, informed=informed, outcomes=())
-        taken = Taken(
-            *(self.given, trial.choose, trial.attempt.by_factors),
-            opset=trial.loaded.ir.opset_imports.get(""),
-            fixed_defaults=fix_defaults,
-        )
-        return self._handed_over(replace(result, rounds=(taken,)))
+        taken = self._taken(trials, fix_defaults=fix_defaults)
+        return self._handed_over(replace(result, rounds=tuple(taken)))
+
+    def _taken(self, trials: Sequence[Trial], *, fix_defaults: bool) -> Iterator[Taken]:
+        """The rounds that trials are the best of, each given what the one before it made."""
+        models = [self.given, *(trial.loaded for trial in trials[:-1])]
+        for model, trial in zip(models, trials, strict=True):
+            yield Taken(
+                *(model, model is not self.given, trial.choose, trial.attempt.by_factors),
+                opset=trial.loaded.ir.opset_imports.get(""),
+                fixed_defaults=fix_defaults,
+            )
 
     def _handed_over(self, result: Result) -> Result:
         """Deliver a model; one whose interface may change is verified before that happens."""
@@ -163,11 +171,16 @@ class _Road:
         )
 
 
-def _result(trial: Trial, prepared: Prepared, loaded: LoadedModel) -> Result:
+def _result(trials: Sequence[Trial], prepared: Prepared, loaded: LoadedModel) -> Result:
+    """What came of the rounds that found something, the last of which made the model."""
+    trial = trials[-1]
+    outcomes = tuple(outcome for each in trials for outcome in each.outcomes)
+    names = dict.fromkeys(name for each in trials for name in each.passes)
+    passes = {name: sum(each.passes.get(name, 0.0) for each in trials) for name in names}
     return Result(
-        *(loaded, trial.choose, trial.before, trial.after, trial.outcomes, trial.improves),
-        trial.passes,
-        lacking=(trial.lacking[0], trial.still_lacking),
+        *(loaded, trial.choose, trials[0].before, trial.after, outcomes, trial.improves),
+        passes,
+        lacking=(trials[0].lacking[0], trial.still_lacking),
         spelt_out=prepared.spelt_out,
         least=trial.least,
     )

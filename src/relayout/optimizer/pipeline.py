@@ -29,12 +29,13 @@ from relayout.rewrite.refine import adopt_shapes, has_vague_moves, refine_shapes
 from relayout.rewrite.reorder_weights import ReorderWeights
 from relayout.rewrite.splits import GroupTransposedLegs
 from relayout.rewrite.transposes import ComposeChain, DropIdentity, FoldConstant, ShareEqual
-from relayout.rewrite.unit_axes import UnitAxisMoveToReshape
+from relayout.rewrite.unit_axes import ShareButForUnitAxes, UnitAxisMoveToReshape
 from relayout.rewrite.worklist import Rewrite, rewrite_model
 from relayout.targets.kernels import define_kernels
 from relayout.targets.target import Target
 
 RAISE_ATTENTIONS = "raise attentions"
+CHOICE = "choose layouts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +148,7 @@ def chosen(
     `by_factors`: on a model whose operators work on the factors of merged axes, where they can.
     """
     choice = (
-        Pass("choose layouts", choose),
+        Pass(CHOICE, choose),
         Pass("define kernels", define_kernels),
         *_local_rules(target),
         *_last_rules(target),
@@ -208,8 +209,9 @@ def _last_rules(target: Target) -> tuple[PipelineStep, ...]:
     """
     found = () if target.weights is not None else (FindBlockMove(),)
     views = (CanonicalChain(), UnitAxisMoveToReshape(), JoinReshapes(shortens=True))
+    shared = ShareButForUnitAxes()
     products = (BiasBesideProduct(), QuantisedMatrix())
-    last = (GroupTransposedLegs(), *products, *views, ReshapeOutsideProduct(), *found)
+    last = (GroupTransposedLegs(), *products, *views, ReshapeOutsideProduct(), *found, shared)
     return (Pass("rewrite what is left", lambda model: rewrite_model(model, last)),)
 
 

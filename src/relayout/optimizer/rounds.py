@@ -1,0 +1,96 @@
+"""Rounds: what a result opens is taken up, until a round finds nothing better.
+
+A choice of layouts is least for the variants offered for the model it is made for. Its result may
+offer more: an operator that was restated as another one has that one's variants, a shape that is
+known now has axes of length 1, candidates that were left out come into reach, and Reshapes that
+have met let axes be split that could not be before. So the result is optimised again, as a user
+would do who gives it to relayout once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from relayout.assign.apply import RESTATE
+from relayout.assign.choose import Decision
+from relayout.assign.formulate import Terms
+from relayout.assign.strategies.registry import DEFAULT_SECONDS, EXACT, Budget, Strategy
+from relayout.graph.io.model import LoadedModel
+from relayout.layout.transport import Changes
+from relayout.optimizer.attempts import Search, Trial
+from relayout.optimizer.pipeline import CHOICE, Outcome
+from relayout.optimizer.prepare import prepare
+
+DISSOLVED = frozenset(
+    {
+        RESTATE,
+        "compose Transposes",
+        "drop identity Transpose",
+        "fold Transpose of a constant",
+        "share equal Transposes",
+    }
+)
+"""Rewrites after which the next round would state the same problem: Transposes dissolve in it."""
+
+
+def in_rounds(search: Search, terms: Terms) -> list[Trial]:
+    """The best trial of every round that found something, and of the first one in any case."""
+    taken = [search.best(terms)]
+    while taken[-1].improves and not search.budget.is_spent and opens_more(taken[-1]):
+        trial = taken[-1]
+        prepared = prepare(trial.loaded, terms.target, terms.dims)
+        search = replace(search, prepared=prepared, round_number=search.round_number + 1)
+        # What was asked for and given up for another figure would be given up again.
+        again = search.best(trial.attempt.terms)
+        if not again.improves:
+            break
+        taken.append(again)
+    return taken
+
+
+def opens_more(trial: Trial) -> bool:
+    """Whether the result of a trial may offer variants that the model it came from did not.
+
+    Where it cannot, the next round would state the same problem, whose best choice is known.
+    """
+    rewritten = set().union(*(outcome.applied for outcome in _after_choice(trial.outcomes)))
+    if trial.splits or not rewritten <= DISSOLVED:
+        return True
+    if not trial.after.transposes and not trial.after.bytes_moved:
+        return False
+    return any(map(_is_open, trial.choose.decisions))
+
+
+def _after_choice(outcomes: Sequence[Outcome]) -> Sequence[Outcome]:
+    names = [outcome.name for outcome in outcomes]
+    return outcomes[names.index(CHOICE) :]
+
+
+def _is_open(decision: Decision) -> bool:
+    """Whether what was written for one graph can offer more than the graph did."""
+    formulation = decision.formulation
+    if not decision.improves:
+        return False
+    if any(tensor.full or _has_unit_axis(tensor.shape) for tensor in formulation.tensors.values()):
+        return True
+    chosen = enumerate(decision.assignment.choice[: len(formulation.drafts)])
+    return any(_is_other_operator(formulation.transport(*each).changes) for each in chosen)
+
+
+def _has_unit_axis(shape: Sequence[object] | None) -> bool:
+    return shape is None or 1 in shape
+
+
+def _is_other_operator(changes: Changes) -> bool:
+    """Whether more than parameters change, so that the rules of other operators apply."""
+    return replace(changes, attributes={}, constants={}) != Changes()
+
+
+def best_form(
+    given: LoadedModel, terms: Terms, strategy: Strategy = EXACT, seconds: float = DEFAULT_SECONDS
+) -> LoadedModel:
+    """A model as the optimiser would write it for a target, to be worked on further."""
+    prepared = prepare(given, terms.target, terms.dims)
+    trial = in_rounds(Search(prepared, strategy, Budget(seconds)), terms)[-1]
+    return trial.loaded if trial.improves else prepared.simplified
