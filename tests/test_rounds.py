@@ -71,3 +71,22 @@ def test_where_nothing_is_opened_there_is_one_round() -> None:
     assert (result.before.transposes, result.after.transposes) == (4, 2)
     assert not any(record.attempt.startswith("round") for record in result.attempts)
     assert len(result.rounds) == 1
+
+
+def test_a_transpose_counts_alike_wherever_its_shape_is_declared() -> None:
+    """An output with symbols of its own does not make the same Transpose a gain."""
+    given = parse("g (float[A,2,C] x) => (float[O,P,Q] y) { y = Transpose<perm=[2,0,1]>(x) }")
+    result = optimize(given, verify=False)
+    assert not result.changed
+    assert result.before.bytes_moved == result.after.bytes_moved == 2 * 4 * 32 * 2 * 32
+
+
+@pytest.mark.parametrize("declared", ["2,2,2,2", "O,P,Q,R"])
+def test_no_figure_grows_however_outputs_are_declared(declared: str) -> None:
+    given = parse(f"""g (float[2,4] a, float[2,4] b, float[4,2000] c, float[2,2,2,2] z)
+      => (float[4,2004] y, float[2004,4] t, float[{declared}] u) {{
+      d = Transpose<perm=[1,0]>(a) e = Transpose<perm=[1,0]>(b)
+      y = Concat<axis=1>(d, e, c) t = Transpose<perm=[1,0]>(y)
+      u = Transpose<perm=[0,2,3,1]>(z) }}""")
+    result = optimize(given, minimize="count", verify=False)
+    assert not result.changed

@@ -172,7 +172,7 @@ class Search:
             attempt,
             loaded,
             choose,
-            before=prepared.before,
+            before=prepared.before_by(loaded.ir, terms.dims),
             measured=measure(loaded.ir, terms.dims),
             lacking=(prepared.lacking, terms.target.lacking(loaded.ir)),
             outcomes=(*prepared.outcomes, *outcomes),

@@ -20,7 +20,7 @@ from relayout.ops.measure import (
     NOMINAL_LENGTH,
     Measure,
     bytes_inside,
-    bytes_of,
+    bytes_of_move,
     copying_nodes,
     measure,
     moving_transposes,
@@ -219,7 +219,7 @@ def _transpose_record(node: ir.Node, why: Explanation, dims: Mapping[str, int]) 
         tensor="" if source is None else source.name or "",
         shape=shape_text(shape_of(source), _as_known),
         perm=None if order is None else order.axes,
-        bytes_moved=2 * bytes_of(result, dims),
+        bytes_moved=bytes_of_move(node, dims),
         line=source_line(node),
         why=why,
     )

@@ -28,6 +28,7 @@ DISSOLVED = frozenset(
         "compose Transposes",
         "drop identity Transpose",
         "fold Transpose of a constant",
+        "remove dead node",
         "share equal Transposes",
     }
 )
@@ -54,7 +55,8 @@ def opens_more(trial: Trial) -> bool:
 
     Where it cannot, the next round would state the same problem, whose best choice is known.
     """
-    rewritten = set().union(*(outcome.applied for outcome in _after_choice(trial.outcomes)))
+    after_choice = _after_choice(trial.outcomes)
+    rewritten = {name for outcome in after_choice for name in +outcome.applied}
     if trial.splits or not rewritten <= DISSOLVED:
         return True
     if not trial.after.transposes and not trial.after.bytes_moved:
