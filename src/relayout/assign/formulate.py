@@ -15,6 +15,7 @@ from relayout.assign.drafts import Draft, NodeDraft
 from relayout.assign.frames import Frame, Frames, Tensor
 from relayout.assign.part import Part
 from relayout.assign.problem import LayoutProblem, Operator, Value, Variant, as_given, evaluate
+from relayout.assign.tied import stores_twice, tied_operands
 from relayout.assign.variants import NodeVariants
 from relayout.graph.read import constant_of, is_op
 from relayout.infer.colours import infer_colours
@@ -78,10 +79,10 @@ class Terms:
     @classmethod
     def of_settings(cls, settings: Mapping[str, Any]) -> Terms:
         """The terms that a certificate was made under."""
-        einsum = settings.get("einsum") is True
+        flags = {name: settings.get(name) is True for name in ("einsum", "keep_size")}
         return cls(
             objective_of(str(settings.get("minimize"))),
-            target_of(str(settings.get("target")), settings.get("keep") or (), einsum=einsum),
+            target_of(str(settings.get("target")), settings.get("keep") or (), **flags),
             settings.get("dims") or {},
             *(settings.get(name) is True for name in FLAGS),
         )
@@ -110,6 +111,7 @@ class Terms:
             "target": self.target.name,
             "keep": list(self.target.gate.selectors),
             "einsum": self.target.einsum,
+            "keep_size": self.target.keep_size,
             "minimize": self.objective.value,
             "dims": dict(self.dims),
             **{name: getattr(self, name) for name in FLAGS},
@@ -159,6 +161,7 @@ class _Drafting:
         self.tensors: dict[ir.Value, Tensor] = {}
         self.drafts: list[Draft] = []
         self.dissolved: list[ir.Node] = []
+        self.tied: dict[ir.Node, tuple[int, ...]] = {}
         self.touching: dict[ir.Value, list[tuple[Draft, int, Frame]]] = {}
         self.waiting: deque[tuple[Tensor, Permutation]] = deque()
         self.is_quantised = any(facts_of(node).numbers.quantises for node in part.nodes())
@@ -193,6 +196,8 @@ class _Drafting:
 
     def _add(self, draft: Draft) -> None:
         self.drafts.append(draft)
+        if isinstance(draft, NodeDraft):
+            self.tied[draft.node] = tied_operands(draft.node)
         for port, frame in enumerate((*draft.operands, *draft.results)):
             self.touching[frame.tensor].append((draft, port, frame))
         for transport in (draft.given, *draft.wanted):
@@ -222,6 +227,8 @@ class _Drafting:
     def _admit(self, draft: Draft, transport: Transport) -> None:
         """Make a restatement a variant of its draft, if its orders can be candidates."""
         if self.is_quantised and self._is_too_rough(draft, transport):
+            return
+        if self.terms.target.keep_size and self._stores_twice(draft, transport):
             return
         if len(draft.variants) >= VARIANTS_PER_NODE:
             return
@@ -307,7 +314,10 @@ class _Drafting:
             for draft in self.drafts
         ]
         lacking = sum(draft.lacks_kernel(draft.given) for draft in self.drafts)
-        return _weighing(self.terms.objective, copies, extras, lacking)
+        weigh = _weighing(self.terms.objective, copies, extras, lacking)
+        # Among choices that move the same, one that stores fewer constants twice costs least.
+        most = sum(bool(self.tied.get(draft.node)) for draft in self.drafts)
+        return weigh if not most else lambda size, count: (most + 1) * weigh(size, count)
 
     def _cost_given(self, weigh: Weigh) -> int:
         """The price of the Transposes as they stand: in loops, and in each branch that has them."""
@@ -342,7 +352,13 @@ class _Drafting:
 
     def _price(self, draft: Draft, transport: Transport, weigh: Weigh) -> int:
         count = COPIES_WITHOUT_KERNEL if draft.lacks_kernel(transport) else 0
-        return weigh(self._extra_bytes(draft, transport), count)
+        return weigh(self._extra_bytes(draft, transport), count) + self._stores_twice(
+            draft, transport
+        )
+
+    def _stores_twice(self, draft: Draft, transport: Transport) -> bool:
+        tied = self.tied.get(draft.node, ())
+        return bool(tied) and stores_twice(tied, transport)
 
     def _source(self, value: ir.Value, numbers: Mapping[ir.Value, int], *, free: bool) -> Operator:
         """What comes from outside; an input that is free comes in any order, for nothing."""

@@ -32,6 +32,7 @@ DESCRIPTION = (
 )
 STRATEGY_HELP = "how to choose layouts"
 FREE_HELP = "let the order of the model's {} change; the change is reported"
+SIZE_HELP = "store no constant in two orders, even where that would save Transposes"
 OPSET_HELP = "bring the model to this newer opset first; from 23 on Attention is an operator"
 
 
@@ -46,6 +47,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--certificate", metavar="C.json", help="write the proof of the choice")
     parser.add_argument("--free-inputs", action="store_true", help=FREE_HELP.format("inputs"))
     parser.add_argument("--free-outputs", action="store_true", help=FREE_HELP.format("outputs"))
+    parser.add_argument("--keep-size", action="store_true", help=SIZE_HELP)
     parser.add_argument("--opset", type=count, metavar="N", help=OPSET_HELP)
     parser.add_argument("--no-verify", action="store_true", help="write without comparing numbers")
     add_numbers(parser)
@@ -72,6 +74,7 @@ def run(options: argparse.Namespace) -> int:
             free_inputs=options.free_inputs,
             free_outputs=options.free_outputs,
             opset=options.opset,
+            keep_size=options.keep_size,
             verify=not options.no_verify,
             inputs=numeric_options(options),
             stage=stage,

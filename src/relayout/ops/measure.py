@@ -25,6 +25,9 @@ NOMINAL_RUNS = 8
 
 POINTER_BYTES = 8
 
+SMALLEST_LARGE = 1024
+"""Smaller constants are parameters, axes and shapes: what they take does not count."""
+
 
 class Objective(Enum):
     """What is minimised; the other one decides between equals."""
@@ -131,6 +134,26 @@ def _known(read: Dim, written: Dim) -> Dim:
         return read
     is_better = isinstance(written, int) or read is None or is_invented(read)
     return written if is_better and written is not None else read
+
+
+def is_large(tensor: ir.TensorProtocol) -> bool:
+    return tensor.nbytes >= SMALLEST_LARGE
+
+
+def bytes_of_constants(model: ir.Model) -> int:
+    """What the large constants of all graphs take in a file."""
+    stored = [
+        tensor
+        for region in regions_of(model)
+        for value in _stored_in(region.graph)
+        if (tensor := value.const_value if value.is_initializer() else constant_of(value))
+    ]
+    return sum(tensor.nbytes for tensor in stored if is_large(tensor))
+
+
+def _stored_in(graph: ir.Graph) -> Iterator[ir.Value]:
+    yield from graph.initializers.values()
+    yield from (node.outputs[0] for node in graph if is_op(node, "Constant"))
 
 
 def copying_nodes(model: ir.Model) -> Iterator[tuple[Region, ir.Node]]:

@@ -12,7 +12,7 @@ from relayout.assign.choose import ChooseLayouts
 from relayout.assign.formulate import Terms
 from relayout.assign.strategies.registry import Budget, Strategy
 from relayout.graph.io.model import LoadedModel
-from relayout.ops.measure import Measure, measure
+from relayout.ops.measure import Measure, bytes_of_constants, measure
 from relayout.optimizer.pipeline import Checking, Outcome, Timing, chosen
 from relayout.optimizer.prepare import Prepared
 
@@ -23,6 +23,7 @@ MORE_LACKING = "dropped: fewer nodes run in the order that the target has kernel
 NO_BETTER = "dropped: no better than the attempt before"
 BEATEN = "dropped: the next attempt is better"
 NOTHING_BETTER = "dropped: no better than the model as given"
+ENLARGES = "dropped: constants would take more bytes"
 ROUNDING_SHOWS = "dropped: numbers differ at quantisers, as changed rounding makes them"
 
 
@@ -70,12 +71,16 @@ class Trial:
     seconds: float
     verdict: str = KEPT
     """Why it was kept or dropped."""
+    enlarges: bool = False
+    """Whether constants would take more bytes, where they may not."""
     splits: bool = False
     """Whether axes of the model could be split into factors."""
 
     @property
     def improves(self) -> bool:
         """Whether it is better than the model as given: more kernels, or else the objective."""
+        if self.enlarges:
+            return False
         given, now = self.lacking
         is_better = self.measured.better_than(self.before, self.attempt.terms.objective)
         return now < given or (now == given and is_better)
@@ -158,6 +163,10 @@ class Search:
         whole.verdict = BEATEN
         return split
 
+    def _enlarges(self, made: LoadedModel) -> bool:
+        given = bytes_of_constants(self.prepared.informed.ir)
+        return bytes_of_constants(made.ir) > given
+
     def _tried(self, attempt: Attempt) -> Trial:
         since = time.perf_counter()
         prepared, terms = self.prepared, attempt.terms
@@ -178,6 +187,7 @@ class Search:
             outcomes=(*prepared.outcomes, *outcomes),
             passes=timing.seconds,
             seconds=time.perf_counter() - since,
+            enlarges=terms.target.keep_size and self._enlarges(loaded),
         )
         self.trials.append(trial)
         return trial

@@ -184,6 +184,12 @@ def _bytes_note(stated: int) -> tuple[str, ...]:
     return (note,) if stated else ()
 
 
+def size_note(added: int) -> tuple[str, ...]:
+    """For constants that are stored in more than one order."""
+    note = f"constants take {added} bytes more, since some are stored in two orders"
+    return (f"{note}; --keep-size forbids that",) if added > 0 else ()
+
+
 def softmax_note(model: ir.Model) -> tuple[str, ...]:
     """For Softmaxes that copy their operand, which no Transpose shows."""
     found = sum(

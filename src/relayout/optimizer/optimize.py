@@ -22,7 +22,14 @@ from relayout.graph.io.load import load
 from relayout.graph.io.model import LoadedModel
 from relayout.graph.io.sources import ModelSource
 from relayout.ops.measure import Measure, Objective, measure, objective_of
-from relayout.optimizer.attempts import KEPT, NOTHING_BETTER, ROUNDING_SHOWS, Search, Trial
+from relayout.optimizer.attempts import (
+    ENLARGES,
+    KEPT,
+    NOTHING_BETTER,
+    ROUNDING_SHOWS,
+    Search,
+    Trial,
+)
 from relayout.optimizer.certificates import Taken
 from relayout.optimizer.delivery import Comparing, Stage, check_names, deliver
 from relayout.optimizer.prepare import Prepared, as_asked, fixed, prepare
@@ -43,6 +50,7 @@ def optimize(
     target: str | Target = ONNX,
     keep: Sequence[str] = (),
     einsum: bool | None = None,
+    keep_size: bool = False,
     strategy: str | Strategy = EXACT,
     minimize: str | Objective = Objective.BYTES,
     budget: float = DEFAULT_SECONDS,
@@ -60,7 +68,9 @@ def optimize(
     `target`, `strategy` and `minimize` are names or values. `keep` selects nodes that stay as they
     are: by name, `op:LRN`, `rank:3` or `device:cpu`. `einsum` lets a product of matrices be stated
     as Einsum, which reads its factors in any order; left open it does so where Transposes are
-    counted and only standard operators may be used. Only the strategy "exact" proves its choice
+    counted and only standard operators may be used. `keep_size` forbids to store a
+    constant in two orders, where one of its readers could have another than the rest. Only the
+    strategy "exact" proves its choice
     least for the variants offered. `minimize` is "bytes" (fewest bytes moved by Transposes)
     or "count" (fewest Transposes); after `budget` seconds of choosing, all attempts together, the
     best found is taken. `free_inputs` and `free_outputs` let the orders of the model's own inputs
@@ -73,7 +83,7 @@ def optimize(
     """
     inputs = replace(inputs or NumericOptions(), fix_defaults=fix_defaults)
     objective = objective_of(minimize)
-    runtime = target_of(target, keep, einsum=einsum, objective=objective)
+    runtime = target_of(target, keep, einsum=einsum, keep_size=keep_size, objective=objective)
     terms = Terms(objective, runtime, inputs.dims, free_inputs, free_outputs)
     stage("reading")
     given = load(source)
@@ -198,8 +208,8 @@ def _freed(result: Result) -> Result:
 
 
 def _attempt_record(trial: Trial) -> AttemptRecord:
-    measured = trial.measured
-    return AttemptRecord(
-        *(trial.attempt.words, measured.transposes, measured.bytes_moved, trial.seconds),
-        trial.verdict if trial.improves or trial.verdict != KEPT else NOTHING_BETTER,
-    )
+    measured, verdict = trial.measured, trial.verdict
+    if verdict == KEPT and not trial.improves:
+        verdict = ENLARGES if trial.enlarges else NOTHING_BETTER
+    figures = measured.transposes, measured.bytes_moved
+    return AttemptRecord(trial.attempt.words, *figures, trial.seconds, verdict)

@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol, TypeAlias
 
 import onnx_ir as ir
@@ -32,7 +33,7 @@ from relayout.rewrite.transposes import ComposeChain, DropIdentity, FoldConstant
 from relayout.rewrite.unit_axes import ShareButForUnitAxes, UnitAxisMoveToReshape
 from relayout.rewrite.worklist import Rewrite, rewrite_model
 from relayout.targets.kernels import define_kernels
-from relayout.targets.target import Target
+from relayout.targets.target import ONNX, Target
 
 RAISE_ATTENTIONS = "raise attentions"
 CHOICE = "choose layouts"
@@ -112,7 +113,9 @@ def local_rules(target: Target) -> Pipeline:
     Products are left as they are: the choice of layouts knows more ways to write them.
     """
     store = Pass("store weights", lambda model: store_weights(model, target))
-    return Pipeline((store, *_with_shapes(_rules(simplifying)).steps, *_attentions(target)))
+    return Pipeline(
+        (store, *_with_shapes(_rules(partial(simplifying, target))).steps, *_attentions(target))
+    )
 
 
 def learn_shapes(model: ir.Model) -> ir.Model:
@@ -155,12 +158,13 @@ def chosen(
     )
     if not by_factors:
         return Pipeline(choice)
-    return Pipeline((Followed(_split_axes(), (_simplify(simplifying), *choice)),))
+    return Pipeline((Followed(_split_axes(), (_simplify(partial(simplifying, target)), *choice)),))
 
 
 def prepared(target: Target, *, by_factors: bool) -> Pipeline:
     """What `layouts` does before the choice."""
-    split = (Followed(_split_axes(), (_simplify(simplifying),)),) if by_factors else ()
+    simplify = _simplify(partial(simplifying, target))
+    split = (Followed(_split_axes(), (simplify,)),) if by_factors else ()
     return Pipeline((*local_rules(target).steps, *split))
 
 
@@ -183,11 +187,11 @@ def _attentions(target: Target) -> tuple[PipelineStep, ...]:
     """Attentions as operators, so that the choice of layouts sees no Transposes around heads."""
     raising = (RaiseAttention(target), JoinHeads())
     step = Pass(RAISE_ATTENTIONS, lambda model: rewrite_model(model, raising))
-    return (Followed(step, _rules(simplifying)),)
+    return (Followed(step, _rules(partial(simplifying, target))),)
 
 
 def _local_rules(target: Target) -> tuple[PipelineStep, ...]:
-    return _rules(lambda: (*simplifying(), FoldIntoGemm(), FoldIntoMatMul(target)))
+    return _rules(lambda: (*simplifying(target), FoldIntoGemm(), FoldIntoMatMul(target)))
 
 
 def _rules(rewrites: Callable[[], Sequence[Rewrite]]) -> tuple[PipelineStep, ...]:
@@ -215,14 +219,14 @@ def _last_rules(target: Target) -> tuple[PipelineStep, ...]:
     return (Pass("rewrite what is left", lambda model: rewrite_model(model, last)),)
 
 
-def simplifying() -> Sequence[Rewrite]:
+def simplifying(target: Target = ONNX) -> Sequence[Rewrite]:
     """The rewrites that belong together, made anew so that none remembers another model."""
     return (
         FoldConstants(),
         LearnShape(),
         DropIdentity(),
         ComposeChain(),
-        FoldConstant(),
+        FoldConstant(target.keep_size),
         ShareEqual(),
         ReorderWeights(),
         FoldIntoEinsum(),

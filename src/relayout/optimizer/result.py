@@ -16,13 +16,14 @@ from relayout.errors import RelayoutError
 from relayout.graph.io.digest import digest_of, digest_of_file
 from relayout.graph.io.model import LoadedModel
 from relayout.graph.io.save import to_proto
-from relayout.ops.measure import Measure
+from relayout.ops.measure import Measure, bytes_of_constants
 from relayout.optimizer.certificates import Taken, certificate_of
 from relayout.optimizer.describe import (
     assumed,
     figures,
     held_note,
     run_notes,
+    size_note,
     transpose_records,
 )
 from relayout.optimizer.pipeline import Outcome
@@ -126,6 +127,14 @@ class Result:
             written = digest_of_file(self.output)
         return certificate_of(self.rounds, written)
 
+    @property
+    def _constant_bytes(self) -> tuple[int, int]:
+        """What large constants take in the given model and in this one."""
+        if not self.chooses:
+            return 0, 0
+        given, made = self.rounds[0].given.ir, self.loaded.ir
+        return bytes_of_constants(given), bytes_of_constants(made)
+
     def record(self) -> RunRecord:
         """What is reported."""
         target, dims = self.choose.terms.target, self.choose.terms.dims
@@ -138,6 +147,8 @@ class Result:
             spelt_out = self.spelt_out if self.after.transposes else {}
             notes = run_notes(shown.ir, bool(left), applied, spelt_out)
             notes += held_note(shown.ir, target)
+        stored, kept = self._constant_bytes
+        notes += size_note(kept - stored)
         return RunRecord(
             source="" if self.loaded.path is None else str(self.loaded.path),
             output=None if self.output is None else str(self.output),
@@ -153,6 +164,7 @@ class Result:
             verified=not self.changed or (self.verdict is not None and self.verdict.equal),
             optimal=self.least,
             seconds=dict(self.seconds),
+            constant_bytes=(stored, kept),
             minimized=self.choose.terms.objective.noun,
             lacking=self.lacking,
             attempts=self.attempts,

@@ -102,6 +102,8 @@ class RunRecord:
     """What was made least: what was asked for, unless a notice reports that it was the other."""
     lacking: tuple[int, int] = (0, 0)
     """Nodes in an order that the target has no kernel for, before and after."""
+    constant_bytes: tuple[int, int] = (0, 0)
+    """What constants of 1 KB and more take, before and after."""
     attempts: tuple[AttemptRecord, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
