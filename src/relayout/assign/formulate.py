@@ -285,7 +285,7 @@ class _Drafting:
             Value(
                 str(tensor.value.name),
                 tuple("?" if order is None else str(order) for order in tensor.orders),
-                weigh(tensor.bytes_moved(terms.dims), 1),
+                self._copy_price(tensor, tensor.bytes_moved(terms.dims), weigh),
                 colours[tensor.value].layout_class if tensor.value in colours else None,
             )
             for tensor in self.tensors.values()
@@ -307,6 +307,7 @@ class _Drafting:
         copies = [
             tensor.bytes_moved(self.terms.dims)
             for tensor in self.tensors.values()
+            if not self._is_folded(tensor)
             for _ in tensor.orders[1:]
         ]
         extras = [
@@ -317,21 +318,32 @@ class _Drafting:
         weigh = _weighing(self.terms.objective, copies, extras, lacking)
         # Among choices that move the same, one that stores fewer constants twice costs least.
         most = sum(bool(self.tied.get(draft.node)) for draft in self.drafts)
+        most += sum(len(t.orders) - 1 for t in self.tensors.values() if self._is_folded(t))
         return weigh if not most else lambda size, count: (most + 1) * weigh(size, count)
 
     def _cost_given(self, weigh: Weigh) -> int:
         """The price of the Transposes as they stand: in loops, and in each branch that has them."""
         within = sum(self._price(draft, draft.given, weigh) for draft in self.drafts)
         return within + sum(
-            weigh(self._bytes_given(node), 1)
+            self._copy_price(self._tensor_of(node), self._bytes_given(node), weigh)
             for node in self.dissolved
             if node.inputs[0] is not None
             and self._want(self.frames.of(node.inputs[0]), None)
             != self._want(self.frames.of(node.outputs[0]), None)
         )
 
+    def _is_folded(self, tensor: Tensor) -> bool:
+        """Whether copies of a tensor are made at compile time, as constants of their own."""
+        return constant_of(tensor.value) is not None and not self.terms.target.keep_size
+
+    def _copy_price(self, tensor: Tensor, size: int, weigh: Weigh) -> int:
+        return 1 if self._is_folded(tensor) else weigh(size, 1)
+
+    def _tensor_of(self, node: ir.Node) -> Tensor:
+        return self.tensors[self.frames.of(node.outputs[0]).tensor]
+
     def _bytes_given(self, node: ir.Node) -> int:
-        tensor = self.tensors[self.frames.of(node.outputs[0]).tensor]
+        tensor = self._tensor_of(node)
         runs = self.part.runs[self.part.parent_graph(node)]
         return tensor.bytes_moved(self.terms.dims) // tensor.runs * runs
 

@@ -6,7 +6,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Protocol, TypeAlias
 
 import onnx_ir as ir
@@ -33,7 +32,7 @@ from relayout.rewrite.transposes import ComposeChain, DropIdentity, FoldConstant
 from relayout.rewrite.unit_axes import ShareButForUnitAxes, UnitAxisMoveToReshape
 from relayout.rewrite.worklist import Rewrite, rewrite_model
 from relayout.targets.kernels import define_kernels
-from relayout.targets.target import ONNX, Target
+from relayout.targets.target import Target
 
 RAISE_ATTENTIONS = "raise attentions"
 CHOICE = "choose layouts"
@@ -113,9 +112,7 @@ def local_rules(target: Target) -> Pipeline:
     Products are left as they are: the choice of layouts knows more ways to write them.
     """
     store = Pass("store weights", lambda model: store_weights(model, target))
-    return Pipeline(
-        (store, *_with_shapes(_rules(partial(simplifying, target))).steps, *_attentions(target))
-    )
+    return Pipeline((store, *_with_shapes(_rules(simplifying)).steps, *_attentions(target)))
 
 
 def learn_shapes(model: ir.Model) -> ir.Model:
@@ -132,7 +129,7 @@ def learn_shapes(model: ir.Model) -> ir.Model:
 
 
 def _fold_shapes(model: ir.Model) -> Counter[str]:
-    return rewrite_model(model, (FoldConstants(), FoldConstant(), LearnShape()))
+    return rewrite_model(model, (FoldConstants(), FoldConstant(leaves_tied=True), LearnShape()))
 
 
 def layouts(
@@ -158,13 +155,12 @@ def chosen(
     )
     if not by_factors:
         return Pipeline(choice)
-    return Pipeline((Followed(_split_axes(), (_simplify(partial(simplifying, target)), *choice)),))
+    return Pipeline((Followed(_split_axes(), (_simplify(simplifying), *choice)),))
 
 
 def prepared(target: Target, *, by_factors: bool) -> Pipeline:
     """What `layouts` does before the choice."""
-    simplify = _simplify(partial(simplifying, target))
-    split = (Followed(_split_axes(), (simplify,)),) if by_factors else ()
+    split = (Followed(_split_axes(), (_simplify(simplifying),)),) if by_factors else ()
     return Pipeline((*local_rules(target).steps, *split))
 
 
@@ -187,11 +183,11 @@ def _attentions(target: Target) -> tuple[PipelineStep, ...]:
     """Attentions as operators, so that the choice of layouts sees no Transposes around heads."""
     raising = (RaiseAttention(target), JoinHeads())
     step = Pass(RAISE_ATTENTIONS, lambda model: rewrite_model(model, raising))
-    return (Followed(step, _rules(partial(simplifying, target))),)
+    return (Followed(step, _rules(simplifying)),)
 
 
 def _local_rules(target: Target) -> tuple[PipelineStep, ...]:
-    return _rules(lambda: (*simplifying(target), FoldIntoGemm(), FoldIntoMatMul(target)))
+    return _rules(lambda: (*simplifying(), FoldIntoGemm(), FoldIntoMatMul(target)))
 
 
 def _rules(rewrites: Callable[[], Sequence[Rewrite]]) -> tuple[PipelineStep, ...]:
@@ -211,22 +207,31 @@ def _last_rules(target: Target) -> tuple[PipelineStep, ...]:
 
     A block move that is found reads channels first, which not every target has a kernel for.
     """
+    folds = FoldConstant(leaves_tied=target.keep_size)
     found = () if target.weights is not None else (FindBlockMove(),)
     views = (CanonicalChain(), UnitAxisMoveToReshape(), JoinReshapes(shortens=True))
     shared = ShareButForUnitAxes()
     products = (BiasBesideProduct(), QuantisedMatrix())
-    last = (GroupTransposedLegs(), *products, *views, ReshapeOutsideProduct(), *found, shared)
+    last = (
+        GroupTransposedLegs(),
+        *products,
+        *views,
+        ReshapeOutsideProduct(),
+        *found,
+        shared,
+        folds,
+    )
     return (Pass("rewrite what is left", lambda model: rewrite_model(model, last)),)
 
 
-def simplifying(target: Target = ONNX) -> Sequence[Rewrite]:
+def simplifying() -> Sequence[Rewrite]:
     """The rewrites that belong together, made anew so that none remembers another model."""
     return (
         FoldConstants(),
         LearnShape(),
         DropIdentity(),
         ComposeChain(),
-        FoldConstant(target.keep_size),
+        FoldConstant(leaves_tied=True),
         ShareEqual(),
         ReorderWeights(),
         FoldIntoEinsum(),

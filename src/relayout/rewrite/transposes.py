@@ -102,10 +102,11 @@ class FoldConstant:
     Given:  y = Transpose<perm=p>(w), w a constant
     Result: y is a constant
 
-    Where the size is to be kept, a large constant that others read as it is stays the only one.
+    A large constant that others read as it is may be left as the only one: until layouts are
+    chosen, since an operator may read it so, or for good.
     """
 
-    keep_size: bool = False
+    leaves_tied: bool = False
     name: str = "fold Transpose of a constant"
     op_types: tuple[str, ...] = ("Transpose",)
 
@@ -114,7 +115,7 @@ class FoldConstant:
         tensor = constant_of(source)
         if order is None or source is None or tensor is None or len(tensor.shape) != order.rank:
             return None
-        if self.keep_size and is_large(tensor) and _has_other_readers(source, order):
+        if self.leaves_tied and is_large(tensor) and _has_other_readers(source, order):
             return None
         return _replace(node, editor.transposed(source, order, before=node), editor)
 
