@@ -86,5 +86,6 @@ def faults(one: Mapping[str, Json], problems: Sequence[LayoutProblem] | None = N
 def _graph_faults(
     graphs: Sequence[Mapping[str, Json]], problems: Sequence[LayoutProblem] | None
 ) -> Iterator[str]:
-    for graph, problem in zip(graphs, problems or [None] * len(graphs), strict=True):
+    for index, graph in enumerate(graphs):
+        problem = None if problems is None else problems[index]
         yield from (f"graph {graph.get('graph')!r}: {fault}" for fault in verify(graph, problem))

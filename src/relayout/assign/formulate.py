@@ -79,10 +79,11 @@ class Terms:
     @classmethod
     def of_settings(cls, settings: Mapping[str, Any]) -> Terms:
         """The terms that a certificate was made under."""
-        flags = {name: settings.get(name) is True for name in ("einsum", "keep_size")}
+        einsum, keep_size = (settings.get(name) is True for name in ("einsum", "keep_size"))
+        keep = settings.get("keep") or ()
         return cls(
             objective_of(str(settings.get("minimize"))),
-            target_of(str(settings.get("target")), settings.get("keep") or (), **flags),
+            target_of(str(settings.get("target")), keep, einsum=einsum, keep_size=keep_size),
             settings.get("dims") or {},
             *(settings.get(name) is True for name in FLAGS),
         )

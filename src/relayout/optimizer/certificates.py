@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from relayout import __version__
 from relayout.assign.choose import ChooseLayouts
 from relayout.assign.claim import Round, claim, faults, rounds_of
 from relayout.assign.encoding import Json
@@ -20,6 +19,7 @@ from relayout.graph.io.save import to_proto
 from relayout.graph.io.sources import ModelSource
 from relayout.optimizer.pipeline import learn_shapes, prepared
 from relayout.optimizer.prepare import as_editable
+from relayout.version import __version__
 
 NAMES = {"given": "given model", "written": "result"}
 """What the certificate has hashes of, and how it is called in reports."""

@@ -16,11 +16,14 @@ from relayout.assign.apply import RESTATE
 from relayout.assign.choose import Decision
 from relayout.assign.formulate import Terms
 from relayout.assign.strategies.registry import DEFAULT_SECONDS, EXACT, Budget, Strategy
+from relayout.graph.io.load import reloaded
 from relayout.graph.io.model import LoadedModel
+from relayout.graph.io.save import to_proto
 from relayout.layout.transport import Changes
 from relayout.optimizer.attempts import Search, Trial
 from relayout.optimizer.pipeline import CHOICE, Outcome
 from relayout.optimizer.prepare import prepare
+from relayout.rewrite.refine import has_vague_moves
 
 DISSOLVED = frozenset(
     {
@@ -40,7 +43,7 @@ def in_rounds(search: Search, terms: Terms) -> list[Trial]:
     taken = [search.best(terms)]
     while taken[-1].improves and not search.budget.is_spent and opens_more(taken[-1]):
         trial = taken[-1]
-        prepared = prepare(trial.loaded, terms.target, terms.dims)
+        prepared = prepare(_with_shapes_anew(trial.loaded), terms.target, terms.dims)
         search = replace(search, prepared=prepared, round_number=search.round_number + 1)
         # What was asked for and given up for another figure would be given up again.
         again = search.best(trial.attempt.terms)
@@ -50,6 +53,14 @@ def in_rounds(search: Search, terms: Terms) -> list[Trial]:
     return taken
 
 
+def _with_shapes_anew(made: LoadedModel) -> LoadedModel:
+    """A model that was made, with what shapes a reader of it would infer where some are unknown."""
+    if not has_vague_moves(made.ir):
+        return made
+    anew = reloaded(made, to_proto(made))
+    return made if anew.frozen else replace(anew, notices=list(made.notices))
+
+
 def opens_more(trial: Trial) -> bool:
     """Whether the result of a trial may offer variants that the model it came from did not.
 
@@ -57,7 +68,8 @@ def opens_more(trial: Trial) -> bool:
     """
     after_choice = _after_choice(trial.outcomes)
     rewritten = {name for outcome in after_choice for name in +outcome.applied}
-    if trial.splits or not rewritten <= DISSOLVED:
+    is_vague = has_vague_moves(trial.loaded.ir)
+    if trial.splits or is_vague or not rewritten <= DISSOLVED:
         return True
     if not trial.after.transposes and not trial.after.bytes_moved:
         return False
