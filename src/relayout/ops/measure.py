@@ -72,6 +72,10 @@ class Measure:
     bytes_moved: int
     nodes: int
 
+    def moves_less_than(self, other: Measure, objective: Objective) -> bool:
+        """Whether this one wins by the objective, or else by the other figure."""
+        return self._key(objective)[:2] < other._key(objective)[:2]
+
     def better_than(self, other: Measure, objective: Objective) -> bool:
         """Whether this one wins by the objective, then by the other figure, then by nodes."""
         return self._key(objective) < other._key(objective)

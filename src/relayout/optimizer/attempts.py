@@ -201,8 +201,11 @@ def _why_dropped(split: Trial, whole: Trial) -> str:
         return GREW
     if split.still_lacking > whole.still_lacking:
         return MORE_LACKING
-    is_better = split.after.better_than(whole.after, split.attempt.terms.objective)
-    return KEPT if is_better else NO_BETTER
+    objective, after = split.attempt.terms.objective, split.after
+    if not whole.improves and not after.moves_less_than(whole.after, objective):
+        # Fewer nodes alone are no reason to write a model anew on the factors of its axes.
+        return NO_BETTER
+    return KEPT if after.better_than(whole.after, objective) else NO_BETTER
 
 
 def _instead_of(trial: Trial) -> Iterator[Attempt]:

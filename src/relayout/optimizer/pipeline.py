@@ -164,6 +164,12 @@ def prepared(target: Target, *, by_factors: bool) -> Pipeline:
     return Pipeline((*local_rules(target).steps, *split))
 
 
+def split_axes(model: ir.Model) -> bool:
+    """Bring a model to the factors of its axes, as before a choice; whether there were any."""
+    split = Followed(_split_axes(), (_simplify(simplifying),))
+    return Pipeline((split,)).run(model)[0].changed
+
+
 def _split_axes() -> Pass:
     """Operators on the factors of axes that Reshapes merge and split.
 

@@ -12,16 +12,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import onnx_ir as ir
+
 from relayout.assign.apply import RESTATE
-from relayout.assign.choose import Decision
+from relayout.assign.choose import ChooseLayouts, Decision
 from relayout.assign.formulate import Terms
+from relayout.assign.part import parts_of
 from relayout.assign.strategies.registry import DEFAULT_SECONDS, EXACT, Budget, Strategy
 from relayout.graph.io.load import reloaded
 from relayout.graph.io.model import LoadedModel
 from relayout.graph.io.save import to_proto
 from relayout.layout.transport import Changes
 from relayout.optimizer.attempts import Search, Trial
-from relayout.optimizer.pipeline import CHOICE, Outcome
+from relayout.optimizer.pipeline import CHOICE, Outcome, split_axes
 from relayout.optimizer.prepare import prepare
 from relayout.rewrite.refine import has_vague_moves
 
@@ -46,11 +49,33 @@ def in_rounds(search: Search, terms: Terms) -> list[Trial]:
         prepared = prepare(_with_shapes_anew(trial.loaded), terms.target, terms.dims)
         search = replace(search, prepared=prepared, round_number=search.round_number + 1)
         # What was asked for and given up for another figure would be given up again.
-        again = search.best(trial.attempt.terms)
+        kept = trial.attempt.terms
+        if not _finds_more(search, kept):
+            break
+        again = search.best(kept)
         if not again.improves:
             break
         taken.append(again)
     return taken
+
+
+def _finds_more(search: Search, terms: Terms) -> bool:
+    """Whether a local rule applies, or a choice costs less than the model as it is.
+
+    Much less work than attempts, which write what was chosen and clean up.
+    """
+    if any(+outcome.applied for outcome in search.prepared.outcomes):
+        return True
+    model = search.prepared.simplified.ir.clone()
+    if _gains(model, search, terms):
+        return True
+    has_transposes = search.prepared.before.transposes > 0
+    return has_transposes and split_axes(model) and _gains(model, search, terms)
+
+
+def _gains(model: ir.Model, search: Search, terms: Terms) -> bool:
+    choose = ChooseLayouts(terms, search.budget.within(search.strategy))
+    return any(choose.decide(part).improves for part in parts_of(model))
 
 
 def _with_shapes_anew(made: LoadedModel) -> LoadedModel:
