@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from relayout.graph.deferred_imports import defer_imports
+from relayout.graph.io.version import __version__ as __version__
 
-__version__ = "0.1.0"
 __all__ = [
     "Backend",
     "BadModelError",

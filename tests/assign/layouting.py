@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnx
 
 from relayout.assign.choose import ChooseLayouts
-from relayout.assign.formulate import Terms
+from relayout.assign.terms import Terms
 from relayout.graph.invariants import Signature
 from relayout.graph.io.load import load
 from relayout.graph.io.model import LoadedModel

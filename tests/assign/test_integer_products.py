@@ -13,7 +13,7 @@ from onnxruntime.capi.onnxruntime_pybind11_state import InvalidGraph
 from onnxruntime.capi.onnxruntime_pybind11_state import NotImplemented as NoKernel
 
 from relayout.assign.choose import ChooseLayouts
-from relayout.assign.formulate import Terms
+from relayout.assign.terms import Terms
 from relayout.graph.io.load import load
 from relayout.graph.io.save import to_proto
 from relayout.ops.einsum import EINSUM_TYPES

@@ -7,7 +7,7 @@ import onnx
 import pytest
 
 from relayout.assign.choose import ChooseLayouts
-from relayout.assign.formulate import Terms
+from relayout.assign.terms import Terms
 from relayout.cli.demo_model import network
 from relayout.graph.io.load import load
 from relayout.graph.io.save import to_proto

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import onnx
 
 from relayout.assign.choose import ChooseLayouts
-from relayout.assign.formulate import Terms
 from relayout.assign.strategies.registry import strategy_of
+from relayout.assign.terms import Terms
 from relayout.graph.invariants import Signature
 from relayout.graph.io.load import load
 from relayout.graph.io.save import to_proto

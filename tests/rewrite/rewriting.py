@@ -14,7 +14,7 @@ from onnx import numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from relayout.assign.choose import ChooseLayouts
-from relayout.assign.formulate import Terms
+from relayout.assign.terms import Terms
 from relayout.graph.invariants import Signature
 from relayout.graph.read import constant_of
 from relayout.ops.measure import Objective, measure

@@ -36,5 +36,5 @@ class Assignment:
         return self.cost == self.bound
 
     def __str__(self) -> str:
-        verdict = "proved minimal" if self.optimal else f"at least {self.bound}"
+        verdict = "least for the variants offered" if self.optimal else f"at least {self.bound}"
         return "; ".join([f"cost {self.cost} ({verdict})", *self.notes])

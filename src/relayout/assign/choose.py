@@ -9,10 +9,11 @@ import onnx_ir as ir
 
 from relayout.assign.apply import apply
 from relayout.assign.assignment import Assignment
-from relayout.assign.formulate import Formulation, Terms, formulate
+from relayout.assign.formulate import Formulation, formulate
 from relayout.assign.part import Part, parts_of
 from relayout.assign.strategies.exact import solve
 from relayout.assign.strategies.registry import Solver
+from relayout.assign.terms import Terms
 from relayout.graph.names import Names
 
 
@@ -62,7 +63,7 @@ class ChooseLayouts:
 
     @property
     def optimal(self) -> bool:
-        """Whether no choice among the variants offered costs less, as is proved for every graph."""
+        """Whether every graph's choice is proved least for the variants offered."""
         return all(decision.assignment.optimal for decision in self.decisions)
 
     @property

@@ -9,11 +9,12 @@ from typing import NamedTuple
 import onnx_ir as ir
 
 from relayout.assign.drafts import Draft, NodeDraft
-from relayout.assign.formulate import Formulation, Terms, formulate
+from relayout.assign.formulate import Formulation, formulate
 from relayout.assign.needed import Possible
 from relayout.assign.part import parts_of
 from relayout.assign.problem import Variant, as_given, copies
 from relayout.assign.strategies.exact import solve
+from relayout.assign.terms import Terms
 from relayout.graph.read import is_op, perm_of
 from relayout.graph.source_line import source_line
 from relayout.layout.permutation import Permutation
@@ -260,7 +261,7 @@ def _node_reason(draft: NodeDraft, port: int, order: Permutation) -> str:
         return answer.reason
     if answer is not None and draft.extra_bytes(answer, {}) > draft.extra_bytes(draft.given, {}):
         return f"{ways.node.op_type} would move more data in the other order"
-    return f"{ways.node.op_type} runs in this order only"
+    return f"no variant of {ways.node.op_type} has it in the other order"
 
 
 def _by_equation(draft: NodeDraft) -> str:

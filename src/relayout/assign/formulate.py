@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import onnx_ir as ir
 
@@ -15,8 +13,8 @@ from relayout.assign.dead_ends import drop_dead_ends
 from relayout.assign.drafts import Draft, NodeDraft
 from relayout.assign.frames import Frame, Frames, Tensor
 from relayout.assign.part import Part
+from relayout.assign.pricing import Prices, Pricing
 from relayout.assign.problem import (
-    CopyPrice,
     LayoutProblem,
     Operator,
     Value,
@@ -24,6 +22,7 @@ from relayout.assign.problem import (
     as_given,
     evaluate,
 )
+from relayout.assign.terms import Terms
 from relayout.assign.variants import NodeVariants
 from relayout.graph.read import constant_of, is_op
 from relayout.infer.colours import infer_colours
@@ -31,16 +30,10 @@ from relayout.layout.layout import Colour, Layout, LayoutClass
 from relayout.layout.shuffle import StoredOrder
 from relayout.layout.transport import Transport
 from relayout.ops.bodies import has_ties
-from relayout.ops.measure import Objective, objective_of
 from relayout.ops.quantised_groups import breaks_quantised_group
 from relayout.ops.registry import facts_of
-from relayout.targets.target import ONNX, Target, target_of
 
 VARIANTS_PER_NODE = 128
-FLAGS = ("free_inputs", "free_outputs", "keeps_sums", "recomputes")
-
-COPIES_WITHOUT_KERNEL = 4
-"""Twice the copies around an operator that the target cannot run in an order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,67 +64,6 @@ class Formulation:
         return list(self.drafts[draft].variants.values())[variant]
 
 
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """What is made least on which target, and what of the interface may change."""
-
-    objective: Objective = Objective.BYTES
-    target: Target = ONNX
-    dims: Mapping[str, int] = field(default_factory=dict)
-    free_inputs: bool = False
-    free_outputs: bool = False
-    keeps_sums: bool = False
-    """Whether sums of products in quantised parts stay as they are, since rounding showed."""
-    recomputes: bool = True
-    """Whether operators in quantised parts may be restated in ways that change rounding."""
-
-    @classmethod
-    def of_settings(cls, settings: Mapping[str, Any]) -> Terms:
-        """The terms that a certificate was made under."""
-        einsum = settings.get("einsum") is True
-        return cls(
-            objective_of(str(settings.get("minimize"))),
-            target_of(str(settings.get("target")), settings.get("keep") or (), einsum=einsum),
-            settings.get("dims") or {},
-            *(settings.get(name) is True for name in FLAGS),
-        )
-
-    @property
-    def with_care(self) -> tuple[Terms, Terms]:
-        """The terms to choose by, one after the other, if other rounding shows at quantisers."""
-        alike = replace(self, recomputes=False)
-        return alike, replace(alike, keeps_sums=True)
-
-    @property
-    def leaves_bytes(self) -> bool:
-        """Whether what runtimes compute in bytes may be stated such that they compute in floats."""
-        is_count = self.objective is Objective.COUNT
-        return is_count and self.target.einsum and self.target.count_above_speed
-
-    @property
-    def frees(self) -> bool:
-        """Whether anything of the interface may change."""
-        return self.free_inputs or self.free_outputs
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """The terms as a certificate writes them down."""
-        return {
-            "target": self.target.name,
-            "keep": list(self.target.gate.selectors),
-            "einsum": self.target.einsum,
-            "minimize": self.objective.value,
-            "dims": dict(self.dims),
-            **{name: getattr(self, name) for name in FLAGS},
-        }
-
-    def of(self, part: Part) -> Terms:
-        """The terms of a part: only the borders of the main graph are the model's."""
-        if part.is_main:
-            return self
-        return replace(self, free_inputs=False, free_outputs=False)
-
-
 def formulate(part: Part, terms: Terms) -> Formulation:
     """The problem of choosing an order for every tensor of a graph and the bodies in it."""
     drafting = _Drafting(part, terms.of(part))
@@ -141,26 +73,6 @@ def formulate(part: Part, terms: Terms) -> Formulation:
 
 def _class_and_layout(colour: Colour | None) -> tuple[LayoutClass | None, Layout | None]:
     return (None, None) if colour is None else (colour.layout_class, colour.layout)
-
-
-Weigh: TypeAlias = Callable[[int, int], int]
-"""One price from bytes moved and Transposes."""
-
-
-def _weighing(
-    objective: Objective, copies: Sequence[int], extras: Sequence[Sequence[int]], lacking: int
-) -> Weigh:
-    """Prices in which the secondary figure can never add up to one unit of the primary.
-
-    `copies` are the bytes of all copies that there can be, `extras` those of the restatements of
-    each node, and `lacking` the operators that a lack of kernels can cost something.
-    """
-    most = len(copies) + COPIES_WITHOUT_KERNEL * lacking
-    moved = sum(copies) + sum(map(max, extras))
-    unit = math.gcd(*copies, *(extra for node in extras for extra in node)) or 1
-    if objective is Objective.BYTES:
-        return lambda size, count: size // unit * (most + 1) + count
-    return lambda size, count: count * (moved // unit + 1) + size // unit
 
 
 class _Drafting:
@@ -173,6 +85,7 @@ class _Drafting:
         self.tensors: dict[ir.Value, Tensor] = {}
         self.drafts: list[Draft] = []
         self.dissolved: list[ir.Node] = []
+        self.pricing = Pricing(part, terms)
         self.touching: dict[ir.Value, list[tuple[Draft, int, Frame]]] = {}
         self.waiting: deque[tuple[Tensor, StoredOrder]] = deque()
         self.is_quantised = any(facts_of(node).numbers.quantises for node in part.nodes())
@@ -237,6 +150,8 @@ class _Drafting:
         """Make a restatement a variant of its draft, if its orders can be candidates."""
         if self.is_quantised and self._is_too_rough(draft, transport):
             return
+        if self.terms.target.keep_size and self.pricing.stores_twice(draft, transport):
+            return
         if len(draft.variants) >= VARIANTS_PER_NODE:
             return
         reads, writes = draft.orders(transport)
@@ -249,7 +164,8 @@ class _Drafting:
         other = draft.variants.setdefault(form, transport)
         if other is transport:
             return
-        if self._extra_bytes(draft, transport) < self._extra_bytes(draft, other):
+        extra_bytes = self.pricing.extra_bytes
+        if extra_bytes(draft, transport) < extra_bytes(draft, other):
             draft.variants[form] = transport
 
     def _is_too_rough(self, draft: Draft, transport: Transport) -> bool:
@@ -284,19 +200,18 @@ class _Drafting:
         drop_dead_ends(self.drafts, self.tensors, self.outputs)
         terms = self.terms
         numbers = {value: index for index, value in enumerate(self.tensors)}
-        weigh = self._weighing()
-        operators = [self._operator(draft, numbers, weigh) for draft in self.drafts]
+        prices = self.pricing.settled(self.drafts, self.tensors.values())
+        operators = [self._operator(draft, numbers, prices) for draft in self.drafts]
         made = {value for operator in operators for value in operator.results}
         given = [value for value, number in numbers.items() if number not in made]
         sources = [self._source(value, numbers, free=terms.free_inputs) for value in given]
         sinks = [self._sink(frame, numbers, free=terms.free_outputs) for frame in self.outputs]
         colours = infer_colours(self.part.region(n).view(n) for n in self.part.nodes()).colours
-        most = self._most(operators, weigh)
         values = [
             Value(
                 str(tensor.value.name),
                 tuple("?" if order is None else str(order) for order in tensor.orders),
-                self._copy_price(tensor, weigh, most),
+                prices.of_copies(tensor),
                 *_class_and_layout(colours.get(tensor.value)),
             )
             for tensor in self.tensors.values()
@@ -309,78 +224,40 @@ class _Drafting:
             self.tensors,
             self.frames,
             {value: len(operators) + index for index, value in enumerate(given)},
-            max(self._cost_given(weigh), evaluate(problem, as_given(problem)) or 0),
+            max(self._cost_given(prices), evaluate(problem, as_given(problem)) or 0),
             tuple(self._notes()),
             self.is_quantised,
         )
 
-    def _copy_price(self, tensor: Tensor, weigh: Weigh, most: int) -> CopyPrice:
-        """No Transpose leads to a shuffle or away from it, so that costs more than anything."""
-        price = weigh(tensor.bytes_moved(self.terms.dims), 1)
-        if not tensor.shuffles:
-            return price
-        places = range(len(tensor.orders))
-        return tuple(
-            tuple(most if tensor.shuffles & {stored, wanted} else price for wanted in places)
-            for stored in places
-        )
-
-    def _most(self, operators: Sequence[Operator], weigh: Weigh) -> int:
-        """More than any choice costs that makes no copy of a shuffle."""
-        running = sum(max(variant.price for variant in each.variants) for each in operators)
-        copies = sum(
-            weigh(tensor.bytes_moved(self.terms.dims), 1) * len(tensor.orders)
-            for tensor in self.tensors.values()
-        )
-        return 1 + running + copies
-
-    def _weighing(self) -> Weigh:
-        copies = [
-            tensor.bytes_moved(self.terms.dims)
-            for tensor in self.tensors.values()
-            for _ in tensor.orders[1:]
-        ]
-        extras = [
-            [self._extra_bytes(draft, transport) for transport in draft.variants.values()]
-            for draft in self.drafts
-        ]
-        lacking = sum(draft.lacks_kernel(draft.given) for draft in self.drafts)
-        return _weighing(self.terms.objective, copies, extras, lacking)
-
-    def _cost_given(self, weigh: Weigh) -> int:
+    def _cost_given(self, prices: Prices) -> int:
         """The price of the Transposes as they stand: in loops, and in each branch that has them."""
-        within = sum(self._price(draft, draft.given, weigh) for draft in self.drafts)
+        within = sum(prices.of_variant(draft, draft.given) for draft in self.drafts)
         return within + sum(
-            weigh(self._bytes_given(node), 1)
+            prices.of_copy(self._tensor_of(node), self._bytes_given(node))
             for node in self.dissolved
             if node.inputs[0] is not None
             and self._want(self.frames.of(node.inputs[0]), None)
             != self._want(self.frames.of(node.outputs[0]), None)
         )
 
+    def _tensor_of(self, node: ir.Node) -> Tensor:
+        return self.tensors[self.frames.of(node.outputs[0]).tensor]
+
     def _bytes_given(self, node: ir.Node) -> int:
-        tensor = self.tensors[self.frames.of(node.outputs[0]).tensor]
+        tensor = self._tensor_of(node)
         runs = self.part.runs[self.part.parent_graph(node)]
         return tensor.bytes_moved(self.terms.dims) // tensor.runs * runs
 
-    def _extra_bytes(self, draft: Draft, transport: Transport) -> int:
-        runs = self.part.runs[self.part.parent_graph(draft.node)]
-        return runs * draft.extra_bytes(transport, self.terms.dims)
-
-    def _operator(self, draft: Draft, numbers: Mapping[ir.Value, int], weigh: Weigh) -> Operator:
+    def _operator(self, draft: Draft, numbers: Mapping[ir.Value, int], prices: Prices) -> Operator:
         return Operator(
             draft.name,
             tuple(numbers[frame.tensor] for frame in draft.operands),
             tuple(numbers[frame.tensor] for frame in draft.results),
             tuple(
-                Variant(*ports, self._price(draft, transport, weigh), key)
+                Variant(*ports, prices.of_variant(draft, transport), key)
                 for key, ((ports, _), transport) in enumerate(draft.variants.items())
             ),
         )
-
-    def _price(self, draft: Draft, transport: Transport, weigh: Weigh) -> int:
-        count = COPIES_WITHOUT_KERNEL if draft.lacks_kernel(transport) else 0
-        return weigh(self._extra_bytes(draft, transport), count)
 
     def _source(self, value: ir.Value, numbers: Mapping[ir.Value, int], *, free: bool) -> Operator:
         """What comes from outside; an input that is free comes in any order, for nothing."""

@@ -9,6 +9,12 @@ from typing import Any
 from relayout.errors import RelayoutError
 
 
+def check_folder(path: str) -> None:
+    """Refuse a place that cannot be written to before any work is done for it."""
+    if not Path(path).parent.is_dir():
+        raise RelayoutError(f"cannot write {path!r}: its folder does not exist")
+
+
 def write_json(path: str, document: Any) -> None:
     try:
         Path(path).write_text(json.dumps(document), encoding="utf-8")

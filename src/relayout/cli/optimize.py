@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+import warnings
+from typing import TYPE_CHECKING, Any
 
-from relayout.cli.documents import write_json
+from relayout.cli.documents import check_folder, write_json
 from relayout.cli.names import NameOption, given, strategies
 from relayout.cli.terminal import (
     DONE,
@@ -21,12 +22,17 @@ from relayout.cli.terminal import (
 )
 from relayout.errors import RelayoutError
 
+if TYPE_CHECKING:
+    from relayout.optimizer.result import Result
+
 DESCRIPTION = (
-    "Choose the order in which every tensor is stored so that Transposes cost least; "
+    "Choose the order in which every tensor is stored so that, of the variants offered, Transposes "
+    "cost least; "
     "compare the numbers of both models; write the result only if they are equal."
 )
 STRATEGY_HELP = "how to choose layouts"
 FREE_HELP = "let the order of the model's {} change; the change is reported"
+SIZE_HELP = "store no constant in two orders, even where that would save Transposes"
 OPSET_HELP = "bring the model to this newer opset first; from 23 on Attention is an operator"
 
 
@@ -41,6 +47,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--certificate", metavar="C.json", help="write the proof of the choice")
     parser.add_argument("--free-inputs", action="store_true", help=FREE_HELP.format("inputs"))
     parser.add_argument("--free-outputs", action="store_true", help=FREE_HELP.format("outputs"))
+    parser.add_argument("--keep-size", action="store_true", help=SIZE_HELP)
     parser.add_argument("--opset", type=count, metavar="N", help=OPSET_HELP)
     parser.add_argument("--no-verify", action="store_true", help="write without comparing numbers")
     add_numbers(parser)
@@ -56,6 +63,8 @@ def run(options: argparse.Namespace) -> int:
     proves = options.strategy is None or strategy_of(options.strategy).proves
     if options.certificate and not proves:
         raise RelayoutError("--certificate needs the exact strategy: only that one proves anything")
+    if options.certificate:
+        check_folder(options.certificate)
     with progress() as stage:
         result = api.optimize(
             options.model,
@@ -65,12 +74,20 @@ def run(options: argparse.Namespace) -> int:
             free_inputs=options.free_inputs,
             free_outputs=options.free_outputs,
             opset=options.opset,
+            keep_size=options.keep_size,
             verify=not options.no_verify,
             inputs=numeric_options(options),
             stage=stage,
         )
     if options.certificate and result.accepted:
-        write_json(options.certificate, result.certificate())
+        _certify(options.certificate, result)
     record = result.record()
     show(options, record.to_json(), run_text(record, every=options.all))
     return DONE if result.accepted else REFUSED
+
+
+def _certify(path: str, result: Result) -> None:
+    if result.chooses:
+        write_json(path, result.certificate())
+    else:
+        warnings.warn("no certificate: the model was copied as it is", stacklevel=2)

@@ -1,4 +1,6 @@
-"""relayout verify-certificate: check a proof that no other choice of layouts costs less."""
+"""relayout verify-certificate: check a proof that a choice of layouts is least for the variants
+offered.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +10,19 @@ from typing import Any
 from relayout.cli.documents import read_json
 from relayout.cli.terminal import DONE, REFUSED, progress, show
 
+SUMMARY = "check a proof that a choice of layouts is least for the variants offered"
+PROOFS_HOLD = "the proofs hold"
+"""What is known of a certificate in which nothing is wrong."""
+
 
 def add_parser(commands: Any) -> None:
-    parser = commands.add_parser(
-        "verify-certificate", help="check a proof that no other choice of layouts costs less"
-    )
+    parser = commands.add_parser("verify-certificate", help=SUMMARY, description=SUMMARY)
     parser.add_argument("certificate", metavar="C.json")
     parser.add_argument(
-        "--model", metavar="IN.onnx", help="the given model: the proof must be about it"
+        "--model", metavar="IN.onnx", help="the given model: hash and proof must be about it"
+    )
+    parser.add_argument(
+        "--result", metavar="OUT.onnx", help="the model that was written: its hash must be stated"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(command=run)
@@ -23,11 +30,24 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from relayout import api
+    from relayout.report.certificate import certificate_lines
 
     document = read_json(options.certificate)
     with progress() as stage:
         stage("checking")
-        found = api.check_certificate(document, options.model)
-    about = "the proofs hold, and they are about this model" if options.model else "the proofs hold"
-    show(options, {"ok": not found, "faults": found}, found or [about])
+        found = api.check_certificate(document, options.model, options.result)
+    lines = found or [*certificate_lines(document), _verdict(options)]
+    about = {name: document.get(name) for name in ("relayout", "given", "written", "settings")}
+    show(options, {"ok": not found, "faults": found, **about}, lines)
     return REFUSED if found else DONE
+
+
+def _verdict(options: argparse.Namespace) -> str:
+    """What was checked."""
+    if not options.model and not options.result:
+        return f"{PROOFS_HOLD}; --model and --result check what they are about"
+    about = [
+        *(["they are about the given model"] if options.model else []),
+        *(["the result is the one that is stated"] if options.result else []),
+    ]
+    return ", and ".join((PROOFS_HOLD, *about))

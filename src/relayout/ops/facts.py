@@ -78,7 +78,7 @@ class LengthFacts:
 
 
 class Evaluation(Enum):
-    """Operators that may be evaluated at compile time: every runtime gives the same result."""
+    """Operators that may be evaluated at compile time: their definition leaves one result."""
 
     MOVES = "moves"
     """Every element of the result is an element of an operand, bit for bit."""

@@ -10,8 +10,9 @@ from enum import Enum
 import onnx_ir as ir
 
 from relayout.errors import RelayoutError
-from relayout.graph.read import Dim, NodeView, Shape, constant_of, is_op, shape_of
+from relayout.graph.read import Dim, NodeView, Shape, constant_of, is_op, perm_of, shape_of
 from relayout.graph.region import Region, regions_of, subgraphs_of
+from relayout.layout.blocks import is_invented
 from relayout.layout.equation import Equation, copied_elements
 from relayout.ops.facts import InnerCopies
 from relayout.ops.registry import facts_of
@@ -23,6 +24,9 @@ NOMINAL_RUNS = 8
 """How often the body of a loop counts: more than once, or nothing would be moved out of it."""
 
 POINTER_BYTES = 8
+
+SMALLEST_LARGE = 1024
+"""Smaller constants are parameters, axes and shapes: what they take does not count."""
 
 
 class Objective(Enum):
@@ -68,6 +72,10 @@ class Measure:
     bytes_moved: int
     nodes: int
 
+    def moves_less_than(self, other: Measure, objective: Objective) -> bool:
+        """Whether this one wins by the objective, or else by the other figure."""
+        return self._key(objective)[:2] < other._key(objective)[:2]
+
     def better_than(self, other: Measure, objective: Objective) -> bool:
         """Whether this one wins by the objective, then by the other figure, then by nodes."""
         return self._key(objective) < other._key(objective)
@@ -82,10 +90,7 @@ def measure(model: ir.Model, dims: Mapping[str, int] | None = None) -> Measure:
     regions = list(regions_of(model))
     transposes = list(moving_transposes(model))
     runs = runs_of(regions)
-    moved = sum(
-        runs[region.graph] * 2 * bytes_of(node.outputs[0], dims or {})
-        for region, node in transposes
-    )
+    moved = sum(runs[region.graph] * bytes_of_move(node, dims or {}) for region, node in transposes)
     moved += sum(
         runs[region.graph] * bytes_inside(region.view(node), dims or {})
         for region, node in copying_nodes(model)
@@ -110,6 +115,49 @@ def moving_transposes(model: ir.Model) -> Iterator[tuple[Region, ir.Node]]:
         for node in region.graph:
             if is_op(node, "Transpose") and constant_of(node.inputs[0]) is None:
                 yield region, node
+
+
+def bytes_of_move(node: ir.Node, dims: Mapping[str, int]) -> int:
+    """What a Transpose reads and writes.
+
+    Its operand and its result have the same lengths: what is known of one is known of the other.
+    So the same Transpose counts alike wherever shapes are declared.
+    """
+    source, result, order = node.inputs[0], node.outputs[0], perm_of(node)
+    read, written = shape_of(source), shape_of(result)
+    if order is None or read is None or result.dtype is None or len(read) != order.rank:
+        return 2 * bytes_of(result, dims)
+    other = written if written is not None and len(written) == order.rank else read
+    lengths = [_known(read[axis], other[place]) for place, axis in enumerate(order)]
+    return 2 * _size(tuple(lengths), result.dtype, dims)
+
+
+def _known(read: Dim, written: Dim) -> Dim:
+    """A length by what is known best; a name that is made up is known least."""
+    if isinstance(read, int):
+        return read
+    is_better = isinstance(written, int) or read is None or is_invented(read)
+    return written if is_better and written is not None else read
+
+
+def is_large(tensor: ir.TensorProtocol) -> bool:
+    return tensor.nbytes >= SMALLEST_LARGE
+
+
+def bytes_of_constants(model: ir.Model) -> int:
+    """What the large constants of all graphs take in a file."""
+    stored = [
+        tensor
+        for region in regions_of(model)
+        for value in _stored_in(region.graph)
+        if (tensor := value.const_value if value.is_initializer() else constant_of(value))
+    ]
+    return sum(tensor.nbytes for tensor in stored if is_large(tensor))
+
+
+def _stored_in(graph: ir.Graph) -> Iterator[ir.Value]:
+    yield from graph.initializers.values()
+    yield from (node.outputs[0] for node in graph if is_op(node, "Constant"))
 
 
 def copying_nodes(model: ir.Model) -> Iterator[tuple[Region, ir.Node]]:

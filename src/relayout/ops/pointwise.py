@@ -25,7 +25,7 @@ CONVOLVED_RANKS = range(4, 6)
 """With fewer axes a product reads channels in place 1 itself; with more no runtime convolves."""
 
 REAL = frozenset((ir.DataType.FLOAT, ir.DataType.DOUBLE))
-"""The types that every runtime multiplies matrices of."""
+"""The types that common runtimes multiply matrices of."""
 
 RESHAPE_BY_OPERAND = 5
 """The opset version from which Reshape takes its target as an operand."""

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 
 from relayout.assign.apply import STATE_AS_EINSUM
 from relayout.assign.choose import ChooseLayouts
-from relayout.assign.formulate import Terms
-from relayout.assign.strategies.registry import DEFAULT_SECONDS, EXACT, Budget, Strategy
+from relayout.assign.strategies.registry import Budget, Strategy
+from relayout.assign.terms import Terms
 from relayout.graph.io.model import LoadedModel
-from relayout.ops.measure import Measure, measure
+from relayout.ops.measure import Measure, bytes_of_constants, measure
 from relayout.optimizer.pipeline import Checking, Outcome, Timing, chosen
-from relayout.optimizer.prepare import Prepared, prepare
+from relayout.optimizer.prepare import Prepared
 
 KEPT = "kept"
 NOTHING_SPLIT = "dropped: no axis can be split into factors"
@@ -23,6 +23,7 @@ MORE_LACKING = "dropped: fewer nodes run in the order that the target has kernel
 NO_BETTER = "dropped: no better than the attempt before"
 BEATEN = "dropped: the next attempt is better"
 NOTHING_BETTER = "dropped: no better than the model as given"
+ENLARGES = "dropped: constants would take more bytes"
 ROUNDING_SHOWS = "dropped: numbers differ at quantisers, as changed rounding makes them"
 
 
@@ -35,6 +36,8 @@ class Attempt:
     """Whether operators work on the factors of axes that Reshapes merge and split."""
     note: str = ""
     """What the user should know if it is kept."""
+    round_number: int = 1
+    """From the second round on the model is what the round before made."""
 
     @property
     def words(self) -> str:
@@ -46,7 +49,8 @@ class Attempt:
             *([] if terms.recomputes else ["no operator restated"]),
             *(["sums of products as given"] if terms.keeps_sums else []),
         )
-        return ", ".join((f"fewest {terms.objective.noun}", *extras))
+        again = f"round {self.round_number}: " if self.round_number > 1 else ""
+        return again + ", ".join((f"fewest {terms.objective.noun}", *extras))
 
 
 @dataclass(slots=True)
@@ -67,10 +71,16 @@ class Trial:
     seconds: float
     verdict: str = KEPT
     """Why it was kept or dropped."""
+    enlarges: bool = False
+    """Whether constants would take more bytes, where they may not."""
+    splits: bool = False
+    """Whether axes of the model could be split into factors."""
 
     @property
     def improves(self) -> bool:
         """Whether it is better than the model as given: more kernels, or else the objective."""
+        if self.enlarges:
+            return False
         given, now = self.lacking
         is_better = self.measured.better_than(self.before, self.attempt.terms.objective)
         return now < given or (now == given and is_better)
@@ -93,6 +103,11 @@ class Trial:
         return grew and self.still_lacking == self.lacking[0] and not self.attempt.terms.frees
 
     @property
+    def least(self) -> bool:
+        """Whether what the user gets is proved least for the variants offered."""
+        return self.choose.optimal and self.verdict != GREW
+
+    @property
     def applied(self) -> Counter[str]:
         """How often each rewrite was applied."""
         return sum((outcome.applied for outcome in self.outcomes), Counter[str]())
@@ -106,7 +121,8 @@ class Search:
     strategy: Strategy
     budget: Budget
     trials: list[Trial] = field(default_factory=list)
-    """In the order in which they were made."""
+    """In the order in which they were made, in all rounds."""
+    round_number: int = 1
 
     def best(self, terms: Terms) -> Trial:
         """The best trial with neither more Transposes nor more bytes moved than the model has.
@@ -135,15 +151,21 @@ class Search:
 
     def _better(self, attempt: Attempt) -> Trial:
         """The better of two: with the axes as they are, and with operators on their factors."""
+        attempt = replace(attempt, round_number=self.round_number)
         whole = self._tried(attempt)
         if not whole.after.transposes:
             return whole
         split = self._tried(replace(attempt, by_factors=True))
+        whole.splits = split.splits = bool(split.choose.decisions)
         split.verdict = _why_dropped(split, whole)
         if split.verdict != KEPT:
             return whole
         whole.verdict = BEATEN
         return split
+
+    def _enlarges(self, made: LoadedModel) -> bool:
+        given = bytes_of_constants(self.prepared.informed.ir)
+        return bytes_of_constants(made.ir) > given
 
     def _tried(self, attempt: Attempt) -> Trial:
         since = time.perf_counter()
@@ -159,12 +181,13 @@ class Search:
             attempt,
             loaded,
             choose,
-            before=prepared.before,
+            before=prepared.before_by(loaded.ir, terms.dims),
             measured=measure(loaded.ir, terms.dims),
             lacking=(prepared.lacking, terms.target.lacking(loaded.ir)),
             outcomes=(*prepared.outcomes, *outcomes),
             passes=timing.seconds,
             seconds=time.perf_counter() - since,
+            enlarges=terms.target.keep_size and self._enlarges(loaded),
         )
         self.trials.append(trial)
         return trial
@@ -178,8 +201,11 @@ def _why_dropped(split: Trial, whole: Trial) -> str:
         return GREW
     if split.still_lacking > whole.still_lacking:
         return MORE_LACKING
-    is_better = split.after.better_than(whole.after, split.attempt.terms.objective)
-    return KEPT if is_better else NO_BETTER
+    objective, after = split.attempt.terms.objective, split.after
+    if not whole.improves and not after.moves_less_than(whole.after, objective):
+        # Fewer nodes alone are no reason to write a model anew on the factors of its axes.
+        return NO_BETTER
+    return KEPT if after.better_than(whole.after, objective) else NO_BETTER
 
 
 def _instead_of(trial: Trial) -> Iterator[Attempt]:
@@ -194,12 +220,3 @@ def _instead_of(trial: Trial) -> Iterator[Attempt]:
         yield Attempt(products, note=f"{reason}no product was stated as Einsum")
     other = replace(terms, objective=terms.objective.other)
     yield Attempt(other, note=f"{reason}the fewest {other.objective.noun} were chosen")
-
-
-def best_form(
-    given: LoadedModel, terms: Terms, strategy: Strategy = EXACT, seconds: float = DEFAULT_SECONDS
-) -> LoadedModel:
-    """A model as the optimiser would write it for a target, to be worked on further."""
-    prepared = prepare(given, terms.target, terms.dims)
-    trial = Search(prepared, strategy, Budget(seconds)).best(terms)
-    return trial.loaded if trial.improves else prepared.simplified

@@ -1,35 +1,117 @@
-"""Whether a certificate holds, and is about a model."""
+"""Certificates of results: made, and checked against the models at hand."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from relayout.assign.claim import faults
-from relayout.assign.formulate import Terms, formulate
+from relayout.assign.choose import ChooseLayouts
+from relayout.assign.claim import Round, claim, faults, rounds_of
+from relayout.assign.encoding import Json
+from relayout.assign.formulate import formulate
 from relayout.assign.part import parts_of
+from relayout.assign.problem import LayoutProblem
+from relayout.assign.terms import Terms
+from relayout.graph.io.digest import ModelDigest, digest_of
+from relayout.graph.io.load import load
+from relayout.graph.io.model import LoadedModel
+from relayout.graph.io.save import to_proto
 from relayout.graph.io.sources import ModelSource
-from relayout.optimizer.pipeline import (
-    learn_shapes,
-    prepared,
-)
-from relayout.optimizer.prepare import opened
+from relayout.graph.io.version import __version__
+from relayout.optimizer.pipeline import learn_shapes, prepared
+from relayout.optimizer.prepare import as_editable
+
+NAMES = {"given": "given model", "written": "result"}
+"""What the certificate has hashes of, and how it is called in reports."""
 
 
-def check_certificate(document: Any, model: ModelSource | None = None) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A round that led to the result: the model it was given, and what was chosen for it."""
+
+    given: LoadedModel
+    is_edited: bool
+    """Whether that is the model as a round before left it, and not as it was read."""
+    choose: ChooseLayouts
+    by_factors: bool
+    """Whether operators worked on the factors of merged axes."""
+    opset: int | None
+    """That the model was brought to, or has."""
+    fixed_defaults: bool
+    """Whether inputs with defaults were to be made constants."""
+
+    @property
+    def digest(self) -> ModelDigest:
+        message = to_proto(self.given) if self.is_edited else self.given.source
+        return digest_of(message, self.given.files)
+
+    def stated(self, digest: ModelDigest) -> Round:
+        """What is claimed of the model of this round."""
+        settings = {
+            **self.choose.terms.settings,
+            "opset": self.opset,
+            "fix_defaults": self.fixed_defaults,
+            "by_factors": self.by_factors,
+        }
+        return Round(digest.sha256, settings, self.choose.decisions)
+
+
+def certificate_of(rounds: Sequence[Taken], written: ModelDigest) -> dict[str, Json]:
+    """The claim about a result, for `check_certificate`."""
+    digests = [each.digest for each in rounds]
+    about = {
+        "relayout": __version__,
+        "given": digests[0].to_json(),
+        "written": written.to_json(),
+    }
+    stated = [each.stated(digest) for each, digest in zip(rounds, digests, strict=True)]
+    return claim(stated, about)
+
+
+def check_certificate(
+    document: Any, model: ModelSource | None = None, result: ModelSource | None = None
+) -> list[str]:
     """What is wrong with a certificate; nothing if it holds.
 
-    With the given model at hand, its layout problems are stated anew and must be the certified
-    ones; without it only the proofs themselves are checked.
+    `model` is the given model, `result` the one that was made of it. With them at hand their hashes
+    must be the certified ones, and the layout problems of rounds that are about them are stated
+    anew and must be the certified ones. Of other rounds only the proofs themselves are checked.
     """
-    if model is None:
-        return faults(document)
-    settings = document.get("settings") if isinstance(document, dict) else None
+    rounds = rounds_of(document)
+    sources = {"given": model, "written": result}
+    at_hand = {which: load(source) for which, source in sources.items() if source is not None}
+    digests = {which: digest_of(each.source, each.files) for which, each in at_hand.items()}
+    mismatches = list(_mismatches(document, digests))
+    if mismatches:
+        return mismatches
+    if model is not None and rounds[0].get("model") != digests["given"].sha256:
+        return ["its first round is not about the given model"]
+    by_hash = {digests[which].sha256: loaded for which, loaded in at_hand.items()}
+    return [fault for each in rounds for fault in _round_faults(each, by_hash)]
+
+
+def _mismatches(document: Mapping[str, Json], digests: Mapping[str, ModelDigest]) -> Iterator[str]:
+    for which, digest in digests.items():
+        if document.get(which) != digest.to_json():
+            yield f"the {NAMES[which]} has another hash than the certificate states"
+
+
+def _round_faults(one: Mapping[str, Json], by_hash: Mapping[str, LoadedModel]) -> list[str]:
+    loaded = by_hash.get(str(one.get("model")))
+    if loaded is None:
+        return faults(one)
+    settings = one.get("settings")
     if not isinstance(settings, dict):
         return ["the certificate does not state the settings it was made with"]
+    return faults(one, _problems(loaded, settings))
+
+
+def _problems(loaded: LoadedModel, settings: Mapping[str, Json]) -> list[LayoutProblem]:
+    """The layout problems of a model under the settings of a certificate."""
     opset, fixes = settings.get("opset"), settings.get("fix_defaults") is True
-    loaded = opened(model, opset=opset if isinstance(opset, int) else None, fix_defaults=fixes)
+    asked = as_editable(loaded, opset if isinstance(opset, int) else None, fix_defaults=fixes)
     terms = Terms.of_settings(settings)
-    learn_shapes(loaded.ir)
-    prepared(terms.target, by_factors=settings.get("by_factors") is True).run(loaded.ir)
-    problems = [formulate(part, terms).problem for part in parts_of(loaded.ir)]
-    return faults(document, problems)
+    simplified = learn_shapes(asked.ir)
+    prepared(terms.target, by_factors=settings.get("by_factors") is True).run(simplified)
+    return [formulate(part, terms).problem for part in parts_of(simplified)]

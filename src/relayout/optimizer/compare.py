@@ -8,7 +8,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from relayout.assign.choose import ChooseLayouts, Decision
-from relayout.assign.formulate import Terms
 from relayout.assign.problem import LayoutProblem, copies
 from relayout.assign.strategies.naive import isolating_copies
 from relayout.assign.strategies.regions import connected_runs
@@ -19,6 +18,7 @@ from relayout.assign.strategies.registry import (
     Solver,
     Strategy,
 )
+from relayout.assign.terms import Terms
 from relayout.graph.collector import paused_collector
 from relayout.graph.io.model import LoadedModel
 from relayout.graph.io.save import staged

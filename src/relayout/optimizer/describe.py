@@ -21,7 +21,7 @@ from relayout.ops.measure import (
     NOMINAL_LENGTH,
     Measure,
     bytes_inside,
-    bytes_of,
+    bytes_of_move,
     copying_nodes,
     measure,
     moving_transposes,
@@ -187,6 +187,12 @@ def _bytes_note(stated: int) -> tuple[str, ...]:
     return (note,) if stated else ()
 
 
+def size_note(added: int) -> tuple[str, ...]:
+    """For constants that are stored in more than one order."""
+    note = f"constants take {added} bytes more, since some are stored in two orders"
+    return (f"{note}; --keep-size forbids that",) if added > 0 else ()
+
+
 def softmax_note(model: ir.Model) -> tuple[str, ...]:
     """For Softmaxes that copy their operand, which no Transpose shows."""
     found = sum(
@@ -222,7 +228,7 @@ def _transpose_record(node: ir.Node, why: Explanation, dims: Mapping[str, int]) 
         tensor="" if source is None else source.name or "",
         shape=shape_text(shape_of(source), _as_known),
         perm=None if order is None else order.axes,
-        bytes_moved=2 * bytes_of(result, dims),
+        bytes_moved=bytes_of_move(node, dims),
         line=source_line(node),
         why=why,
     )

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 
 from relayout.assign.choose import ChooseLayouts
-from relayout.assign.formulate import Terms
 from relayout.assign.strategies.registry import (
     DEFAULT_SECONDS,
     EXACT,
@@ -16,16 +15,26 @@ from relayout.assign.strategies.registry import (
     Strategy,
     strategy_of,
 )
+from relayout.assign.terms import Terms
 from relayout.graph.collector import paused_collector
 from relayout.graph.io.free_interface import free_interface
 from relayout.graph.io.load import load
 from relayout.graph.io.model import LoadedModel
 from relayout.graph.io.sources import ModelSource
 from relayout.ops.measure import Measure, Objective, measure, objective_of
-from relayout.optimizer.attempts import KEPT, NOTHING_BETTER, ROUNDING_SHOWS, Search, Trial
+from relayout.optimizer.attempts import (
+    ENLARGES,
+    KEPT,
+    NOTHING_BETTER,
+    ROUNDING_SHOWS,
+    Search,
+    Trial,
+)
+from relayout.optimizer.certificates import Taken
 from relayout.optimizer.delivery import Comparing, Stage, check_names, deliver
 from relayout.optimizer.prepare import Prepared, as_asked, fixed, prepare
 from relayout.optimizer.result import Result
+from relayout.optimizer.rounds import in_rounds
 from relayout.report.records import AttemptRecord
 from relayout.targets.target import ONNX, Target, target_of
 from relayout.verify.isolated import compare_isolated
@@ -41,6 +50,7 @@ def optimize(
     target: str | Target = ONNX,
     keep: Sequence[str] = (),
     einsum: bool | None = None,
+    keep_size: bool = False,
     strategy: str | Strategy = EXACT,
     minimize: str | Objective = Objective.BYTES,
     budget: float = DEFAULT_SECONDS,
@@ -58,20 +68,22 @@ def optimize(
     `target`, `strategy` and `minimize` are names or values. `keep` selects nodes that stay as they
     are: by name, `op:LRN`, `rank:3` or `device:cpu`. `einsum` lets a product of matrices be stated
     as Einsum, which reads its factors in any order; left open it does so where Transposes are
-    counted and only standard operators may be used. Only the strategy "exact" proves that no choice
-    among the variants offered costs less. `minimize` is "bytes" (fewest bytes moved by Transposes)
+    counted and only standard operators may be used. `keep_size` forbids to store a
+    constant in two orders, where one of its readers could have another than the rest. Only the
+    strategy "exact" proves its choice
+    least for the variants offered. `minimize` is "bytes" (fewest bytes moved by Transposes)
     or "count" (fewest Transposes); after `budget` seconds of choosing, all attempts together, the
     best found is taken. `free_inputs` and `free_outputs` let the orders of the model's own inputs
     and outputs change; the change is reported in the notices. `opset` brings the model to a newer
     opset first: from 23 on Attention is an operator. `fix_defaults` makes constants of inputs that
     have a default, which removes them from the inputs.
 
-    Nothing is written if the numbers differ or cannot be compared. A model in which nothing could
-    be improved is written as it came, byte for byte.
+    Nothing is written if the numbers differ or cannot be compared. A model for which nothing
+    better was found is written as it came, byte for byte.
     """
     inputs = replace(inputs or NumericOptions(), fix_defaults=fix_defaults)
     objective = objective_of(minimize)
-    runtime = target_of(target, keep, einsum=einsum, objective=objective)
+    runtime = target_of(target, keep, einsum=einsum, keep_size=keep_size, objective=objective)
     terms = Terms(objective, runtime, inputs.dims, free_inputs, free_outputs)
     stage("reading")
     given = load(source)
@@ -117,17 +129,29 @@ class _Road:
         """The best of some attempts, verified and written."""
         self.stage("optimising")
         with paused_collector():
-            trial = search.best(terms)
+            trials = in_rounds(search, terms)
+        trial = trials[-1]
         if trial.improves:
-            result = _result(trial, search.prepared, trial.loaded)
+            result = _result(trials, search.prepared, trial.loaded)
         else:
             kept = (fixed(self.given) if fix_defaults else self.given).clone()
             kept.notices[:] = trial.loaded.notices
-            result = _result(trial, search.prepared, kept)
+            result = _result(trials, search.prepared, kept)
             is_fixed = kept.source is not self.given.source
             informed = None if is_fixed else search.prepared.informed
             result = replace(result, changed=is_fixed, informed=informed, outcomes=())
-        return self._handed_over(replace(result, fixed_defaults=fix_defaults))
+        taken = self._taken(trials, fix_defaults=fix_defaults)
+        return self._handed_over(replace(result, rounds=tuple(taken)))
+
+    def _taken(self, trials: Sequence[Trial], *, fix_defaults: bool) -> Iterator[Taken]:
+        """The rounds that trials are the best of, each given what the one before it made."""
+        models = [self.given, *(trial.loaded for trial in trials[:-1])]
+        for model, trial in zip(models, trials, strict=True):
+            yield Taken(
+                *(model, model is not self.given, trial.choose, trial.attempt.by_factors),
+                opset=trial.loaded.ir.opset_imports.get(""),
+                fixed_defaults=fix_defaults,
+            )
 
     def _handed_over(self, result: Result) -> Result:
         """Deliver a model; one whose interface may change is verified before that happens."""
@@ -157,13 +181,18 @@ class _Road:
         )
 
 
-def _result(trial: Trial, prepared: Prepared, loaded: LoadedModel) -> Result:
+def _result(trials: Sequence[Trial], prepared: Prepared, loaded: LoadedModel) -> Result:
+    """What came of the rounds that found something, the last of which made the model."""
+    trial = trials[-1]
+    outcomes = tuple(outcome for each in trials for outcome in each.outcomes)
+    names = dict.fromkeys(name for each in trials for name in each.passes)
+    passes = {name: sum(each.passes.get(name, 0.0) for each in trials) for name in names}
     return Result(
-        *(loaded, trial.choose, trial.before, trial.after, trial.outcomes, trial.improves),
-        trial.passes,
-        lacking=(trial.lacking[0], trial.still_lacking),
-        by_factors=trial.attempt.by_factors,
+        *(loaded, trial.choose, trials[0].before, trial.after, outcomes, trial.improves),
+        passes,
+        lacking=(trials[0].lacking[0], trial.still_lacking),
         spelt_out=prepared.spelt_out,
+        least=trial.least,
     )
 
 
@@ -179,8 +208,8 @@ def _freed(result: Result) -> Result:
 
 
 def _attempt_record(trial: Trial) -> AttemptRecord:
-    measured = trial.measured
-    return AttemptRecord(
-        *(trial.attempt.words, measured.transposes, measured.bytes_moved, trial.seconds),
-        trial.verdict if trial.improves or trial.verdict != KEPT else NOTHING_BETTER,
-    )
+    measured, verdict = trial.measured, trial.verdict
+    if verdict == KEPT and not trial.improves:
+        verdict = ENLARGES if trial.enlarges else NOTHING_BETTER
+    figures = measured.transposes, measured.bytes_moved
+    return AttemptRecord(trial.attempt.words, *figures, trial.seconds, verdict)

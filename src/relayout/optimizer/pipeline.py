@@ -29,12 +29,13 @@ from relayout.rewrite.product_reshapes import ReshapeOutsideProduct
 from relayout.rewrite.refine import adopt_shapes, has_vague_moves, refine_shapes
 from relayout.rewrite.splits import GroupTransposedLegs
 from relayout.rewrite.transposes import ComposeChain, DropIdentity, FoldConstant, ShareEqual
-from relayout.rewrite.unit_axes import UnitAxisMoveToReshape
+from relayout.rewrite.unit_axes import ShareButForUnitAxes, UnitAxisMoveToReshape
 from relayout.rewrite.worklist import Rewrite, rewrite_model
 from relayout.targets.kernels import define_kernels
 from relayout.targets.target import Target
 
 RAISE_ATTENTIONS = "raise attentions"
+CHOICE = "choose layouts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +133,7 @@ def learn_shapes(model: ir.Model) -> ir.Model:
 
 
 def _fold_shapes(model: ir.Model) -> Counter[str]:
-    return rewrite_model(model, (FoldConstants(), FoldConstant(), LearnShape()))
+    return rewrite_model(model, (FoldConstants(), FoldConstant(leaves_tied=True), LearnShape()))
 
 
 def layouts(
@@ -151,7 +152,7 @@ def chosen(
     `by_factors`: on a model whose operators work on the factors of merged axes, where they can.
     """
     choice = (
-        Pass("choose layouts", choose),
+        Pass(CHOICE, choose),
         Pass("define kernels", define_kernels),
         *_local_rules(target),
         *_last_rules(target),
@@ -166,6 +167,12 @@ def prepared(target: Target, *, by_factors: bool) -> Pipeline:
     """What `layouts` does before the choice."""
     split = (Followed(_split_axes(), (_simplify(simplifying),)),) if by_factors else ()
     return Pipeline((*local_rules(target).steps, *split))
+
+
+def split_axes(model: ir.Model) -> bool:
+    """Bring a model to the factors of its axes, as before a choice; whether there were any."""
+    split = Followed(_split_axes(), (_simplify(simplifying),))
+    return Pipeline((split,)).run(model)[0].changed
 
 
 def _split_axes() -> Pass:
@@ -212,10 +219,20 @@ def _last_rules(target: Target) -> tuple[PipelineStep, ...]:
 
     A block move that is found reads channels first, which not every target has a kernel for.
     """
+    folds = FoldConstant(leaves_tied=target.keep_size)
     found = () if target.weights is not None else (FindBlockMove(),)
     views = (CanonicalChain(), UnitAxisMoveToReshape(), JoinReshapes(shortens=True))
+    shared = ShareButForUnitAxes()
     products = (BiasBesideProduct(), QuantisedMatrix())
-    last = (GroupTransposedLegs(), *products, *views, ReshapeOutsideProduct(), *found)
+    last = (
+        GroupTransposedLegs(),
+        *products,
+        *views,
+        ReshapeOutsideProduct(),
+        *found,
+        shared,
+        folds,
+    )
     return (Pass("rewrite what is left", lambda model: rewrite_model(model, last)),)
 
 
@@ -226,7 +243,7 @@ def simplifying() -> Sequence[Rewrite]:
         LearnShape(),
         DropIdentity(),
         ComposeChain(),
-        FoldConstant(),
+        FoldConstant(leaves_tied=True),
         ShareEqual(),
         FoldIntoEinsum(),
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import onnx_ir as ir
+
 from relayout.errors import RelayoutError
 from relayout.graph.invariants import Signature
 from relayout.graph.io.defaults import without_defaults
@@ -21,6 +23,7 @@ from relayout.optimizer.pipeline import (
     learn_shapes,
     local_rules,
 )
+from relayout.rewrite.refine import adopt_shapes, has_vague_moves
 from relayout.targets.kernels import check_kernels
 from relayout.targets.target import Target
 
@@ -41,6 +44,14 @@ class Prepared:
     spelt_out: Mapping[str, Sequence[str]]
     """Why attentions are not raised to operators, with the names of their Softmaxes."""
 
+    def before_by(self, known: ir.Model, dims: Mapping[str, int]) -> Measure:
+        """The model as given, counted with what is known of lengths in another form of it."""
+        if not has_vague_moves(self.informed.ir):
+            return self.before
+        informed = self.informed.ir.clone()
+        adopt_shapes(informed, known)
+        return measure(informed, dims)
+
     @property
     def interface(self) -> Signature:
         return Signature.of(self.informed.ir)
@@ -55,6 +66,9 @@ def prepare(given: LoadedModel, target: Target, dims: Mapping[str, int]) -> Prep
     timing, watching = Timing(), SpeltOut(target)
     checking = Checking(Signature.of(informed.ir))
     outcomes = local_rules(target).run(simplified.ir, [checking, timing, watching])
+    if has_vague_moves(informed.ir):
+        # What the rules have learned counts before as it does after.
+        adopt_shapes(informed.ir, simplified.ir)
     return Prepared(
         informed,
         simplified,
@@ -82,11 +96,14 @@ def fixed(loaded: LoadedModel) -> LoadedModel:
     return without_defaults(loaded) if loaded.frozen is None else loaded
 
 
-def opened(
-    source: ModelSource, *, opset: int | None = None, fix_defaults: bool = False
-) -> LoadedModel:
+def opened(source: ModelSource, *, fix_defaults: bool = False) -> LoadedModel:
     """A model that passes can look into."""
-    loaded = as_asked(load(source), opset, fix_defaults=fix_defaults)
+    return as_editable(load(source), None, fix_defaults=fix_defaults)
+
+
+def as_editable(given: LoadedModel, opset: int | None, *, fix_defaults: bool) -> LoadedModel:
+    """A model as asked; one that may not be changed is refused."""
+    loaded = as_asked(given, opset, fix_defaults=fix_defaults)
     if loaded.frozen is not None:
         raise RelayoutError(f"the model may only be copied: {loaded.frozen}")
     return loaded

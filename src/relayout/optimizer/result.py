@@ -12,16 +12,18 @@ from typing import Any
 import onnx
 
 from relayout.assign.choose import ChooseLayouts
-from relayout.assign.claim import claim
 from relayout.errors import RelayoutError
+from relayout.graph.io.digest import digest_of, digest_of_file
 from relayout.graph.io.model import LoadedModel
 from relayout.graph.io.save import to_proto
-from relayout.ops.measure import Measure
+from relayout.ops.measure import Measure, bytes_of_constants
+from relayout.optimizer.certificates import Taken, certificate_of
 from relayout.optimizer.describe import (
     assumed,
     figures,
     held_note,
     run_notes,
+    size_note,
     transpose_records,
 )
 from relayout.optimizer.pipeline import Outcome
@@ -65,10 +67,10 @@ class Result:
     """Where the model was written."""
     lacking: tuple[int, int] = (0, 0)
     """Nodes in an order that the target has no kernel for, before and after."""
-    by_factors: bool = False
-    """Whether operators worked on the factors of merged axes when layouts were chosen."""
-    fixed_defaults: bool = False
-    """Whether inputs with defaults were to be made constants."""
+    least: bool = False
+    """Whether the choice is proved least for the variants offered, and was not given up."""
+    rounds: tuple[Taken, ...] = ()
+    """What led to the model, first the round that the given model was given to."""
     spelt_out: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Why attentions are not raised to operators, with the names of their Softmaxes."""
     attempts: tuple[AttemptRecord, ...] = ()
@@ -87,6 +89,16 @@ class Result:
         return not self.changed or self.verdict is None or self.verdict.equal
 
     @property
+    def by_factors(self) -> bool:
+        """Whether operators worked on the factors of merged axes when layouts were last chosen."""
+        return self.chooses and self.rounds[-1].by_factors
+
+    @property
+    def chooses(self) -> bool:
+        """Whether layouts were chosen at all: not for a model that may only be copied."""
+        return bool(self.rounds)
+
+    @property
     def shows_rounding(self) -> bool:
         """Whether numbers differ and quantisers may have turned changed rounding into steps."""
         differs = self.verdict is not None and self.verdict.status == "differs"
@@ -100,18 +112,28 @@ class Result:
         return to_proto(self.loaded)
 
     def certificate(self) -> dict[str, Any]:
-        """The proof that no choice among the variants offered costs less, for
-        `check_certificate`.
+        """The proof that the choice is least for the variants offered, for `check_certificate`.
+
+        It names the given model and the result by their hashes: of the written file as it is now,
+        or of the message where none was written.
         """
+        if not self.chooses:
+            raise RelayoutError("the model was copied as it is, so there is nothing to prove")
         if not self.choose.proves:
             raise RelayoutError("only the exact strategy proves anything about its choice")
-        settings = {
-            **self.choose.terms.settings,
-            "opset": self.loaded.ir.opset_imports.get(""),
-            "fix_defaults": self.fixed_defaults,
-            "by_factors": self.by_factors,
-        }
-        return claim(self.choose.decisions, settings)
+        if self.output is None:
+            written = digest_of(self.model, self.loaded.files)
+        else:
+            written = digest_of_file(self.output)
+        return certificate_of(self.rounds, written)
+
+    @property
+    def _constant_bytes(self) -> tuple[int, int]:
+        """What large constants take in the given model and in this one."""
+        if not self.chooses:
+            return 0, 0
+        given, made = self.rounds[0].given.ir, self.loaded.ir
+        return bytes_of_constants(given), bytes_of_constants(made)
 
     def record(self) -> RunRecord:
         """What is reported."""
@@ -125,6 +147,8 @@ class Result:
             spelt_out = self.spelt_out if self.after.transposes else {}
             notes = run_notes(shown.ir, bool(left), applied, spelt_out)
             notes += held_note(shown.ir, target)
+        stored, kept = self._constant_bytes
+        notes += size_note(kept - stored)
         return RunRecord(
             source="" if self.loaded.path is None else str(self.loaded.path),
             output=None if self.output is None else str(self.output),
@@ -138,8 +162,10 @@ class Result:
             notices=(*self.loaded.notices, *self.choose.notes, *notes),
             verdict=verdict_text(self.verdict, changed=self.changed),
             verified=not self.changed or (self.verdict is not None and self.verdict.equal),
-            optimal=self.choose.optimal,
+            optimal=self.least,
             seconds=dict(self.seconds),
+            constant_bytes=(stored, kept),
+            minimized=self.choose.terms.objective.noun,
             lacking=self.lacking,
             attempts=self.attempts,
         )

@@ -96,10 +96,14 @@ class RunRecord:
     verdict: str
     verified: bool
     optimal: bool
-    """Whether no choice among the variants offered costs less, as is proved."""
+    """Whether it is proved that the choice is least for the variants offered."""
     seconds: dict[str, float]
+    minimized: str = ""
+    """What was made least: what was asked for, unless a notice reports that it was the other."""
     lacking: tuple[int, int] = (0, 0)
     """Nodes in an order that the target has no kernel for, before and after."""
+    constant_bytes: tuple[int, int] = (0, 0)
+    """What constants of 1 KB and more take, before and after."""
     attempts: tuple[AttemptRecord, ...] = ()
 
     def to_json(self) -> dict[str, Any]:

@@ -76,6 +76,8 @@ def run_text(record: RunRecord, *, every: bool = False) -> Iterator[RenderableTy
     if every:
         yield from map(attempt_line, record.attempts)
     yield from notes(record.notices, record.assumed)
+    if record.optimal:
+        yield f"fewest {record.minimized}: proved least for the variants offered"
     yield escape(verdict_line(record))
 
 
@@ -89,7 +91,7 @@ def verdict_line(record: RunRecord) -> str:
     """The last line a user reads."""
     where = f"; wrote {record.output}" if record.output else ""
     if not record.changed:
-        return f"nothing to improve: the model is as it was{where}"
+        return f"nothing better found: the model is as it was{where}"
     before, after = record.before.transposes, record.after.transposes
     lacking, still = record.lacking
     kernels = f"{lacking} -> {plural(still, 'node')} without a kernel, " if lacking else ""

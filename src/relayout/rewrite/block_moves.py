@@ -15,7 +15,7 @@ from relayout.rewrite.links import BLOCK_MOVES, VIEWS, BlockMove, dims_of
 from relayout.rewrite.worklist import consumers
 
 WITH_KERNELS = (ir.DataType.FLOAT, ir.DataType.DOUBLE)
-"""The element types for which every runtime has these operators."""
+"""The element types for which common runtimes have these operators."""
 
 DEFAULT_MODE = "DCR"
 

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 import onnx
 import onnx_ir as ir
 
-from relayout.graph.editing.learning import learn_rank, learn_type, replace_shape, sharpen
-from relayout.graph.editing.permuted import permuted_shape
+from relayout.graph.editing.learning import learn_rank, learn_type, sharpen
 from relayout.graph.read import Shape, is_op, perm_of, shape_of
 from relayout.graph.region import subgraphs_of
 from relayout.graph.shapes.infer import infer_further
@@ -50,9 +49,9 @@ def adopt_shapes(model: ir.Model, informed: ir.Model) -> None:
         node = value.producer()
         order = perm_of(node) if node is not None and is_op(node, "Transpose") else None
         source = None if node is None or order is None else node.inputs[0]
-        if order is None or source is None or source.shape is None or not is_vague(value):
-            continue
-        replace_shape(value, permuted_shape(source.shape, order))
+        read = shape_of(source)
+        if order is not None and read is not None and len(read) == order.rank and is_vague(value):
+            sharpen(value, tuple(read[axis] for axis in order))
 
 
 def has_vague_moves(model: ir.Model) -> bool:

@@ -10,6 +10,7 @@ import onnx_ir as ir
 from relayout.graph.editing.editor import Editor
 from relayout.graph.read import constant_of, is_op, perm_of
 from relayout.layout.permutation import Permutation
+from relayout.ops.measure import is_large
 from relayout.rewrite.worklist import consumers
 
 
@@ -100,8 +101,12 @@ class FoldConstant:
 
     Given:  y = Transpose<perm=p>(w), w a constant
     Result: y is a constant
+
+    A large constant that others read as it is may be left as the only one: until layouts are
+    chosen, since an operator may read it so, or for good.
     """
 
+    leaves_tied: bool = False
     name: str = "fold Transpose of a constant"
     op_types: tuple[str, ...] = ("Transpose",)
 
@@ -110,7 +115,17 @@ class FoldConstant:
         tensor = constant_of(source)
         if order is None or source is None or tensor is None or len(tensor.shape) != order.rank:
             return None
+        if self.leaves_tied and is_large(tensor) and _has_other_readers(source, order):
+            return None
         return _replace(node, editor.transposed(source, order, before=node), editor)
+
+
+def _has_other_readers(value: ir.Value, order: Permutation) -> bool:
+    """Whether a value is read by anything but Transposes to one order."""
+    readers = consumers(value)
+    return value.is_graph_output() or not all(
+        is_op(reader, "Transpose") and perm_of(reader) == order for reader in readers
+    )
 
 
 def _replace(node: ir.Node, by: ir.Value, editor: Editor) -> list[ir.Node]:

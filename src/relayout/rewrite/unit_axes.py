@@ -1,9 +1,9 @@
-"""Transposes that move no data."""
+"""Transposes that move no data, or only what another one has moved."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import onnx_ir as ir
@@ -40,47 +40,74 @@ class UnitAxisMoveToReshape:
         result = node.outputs[0]
         if any(is_op(consumer, "Transpose") for consumer in consumers(result)):
             return None
-        target = reshape_target(shape, order)
-        if _is_same_shape(shape, order):
-            moved = source
-        elif target is None:
-            moved = self._reinserted(node, source, order, shape, editor)
-        else:
-            moved = self._reshaped(node, source, order, target, editor)
+        moved = _moved(node, source, order, editor)
         touched = consumers(result)
         editor.substitute(result, moved, origin=node)
         editor.discard(node)
         return [*touched, *_makers(moved, until=source)]
 
-    def _reinserted(
-        self, node: ir.Node, source: ir.Value, order: Permutation, shape: Shape, editor: Editor
-    ) -> ir.Value:
+
+@dataclass(slots=True)
+class ShareButForUnitAxes:
+    """Transposes of a value that differ only in where axes of length 1 go copy its data once.
+
+    Given:  a = Transpose<perm=[0,3,1,2]>(x); b = Transpose<perm=[3,0,1,2]>(x), x of [1,2,3,4]
+    Result: a = Transpose<perm=[0,3,1,2]>(x); b = Reshape(a, [4,1,2,3])
+
+    Nodes are visited in topological order, so the one that was seen first stands first.
+    """
+
+    name: str = "share Transposes but for unit axes"
+    op_types: tuple[str, ...] = ("Transpose",)
+    _first: dict[tuple[ir.Value, tuple[int, ...], ir.Graph], ir.Node] = field(default_factory=dict)
+
+    def apply(self, node: ir.Node, editor: Editor) -> Iterable[ir.Node] | None:
+        order, source = perm_of(node), node.inputs[0]
+        shape = shape_of(source)
+        if order is None or source is None or shape is None or node.graph is None:
+            return None
+        if order.moves_only_unit_axes(shape):
+            return None
+        key = (source, tuple(axis for axis in order if shape[axis] != 1), node.graph)
+        first = self._first.setdefault(key, node)
+        before = perm_of(first)
+        if first.graph is None or first.inputs[0] is not source or before is None:
+            self._first[key] = node
+            return None
+        if first is node or before == order:
+            return None
+        result = node.outputs[0]
+        moved = _moved(node, first.outputs[0], before.inverse().then(order), editor)
+        touched = consumers(result)
+        editor.substitute(result, moved, origin=node)
+        editor.discard(node)
+        return touched
+
+
+def _moved(node: ir.Node, source: ir.Value, order: Permutation, editor: Editor) -> ir.Value:
+    """A value with its axes of length 1 in other places, as the result of a Transpose has them."""
+    shape = shape_of(source) or ()
+    if _is_same_shape(shape, order):
+        return source
+    target = reshape_target(shape, order)
+    if target is None:
         units = [axis for axis, length in enumerate(shape) if length == 1]
         places = [place for place, axis in enumerate(order) if axis in units]
         squeezed = editor.squeezed(source, units, before=node)
         return editor.unsqueezed(squeezed, places, before=node)
-
-    def _reshaped(
-        self,
-        node: ir.Node,
-        source: ir.Value,
-        order: Permutation,
-        target: list[int],
-        editor: Editor,
-    ) -> ir.Value:
-        result = node.outputs[0]
-        shape = editor.constant(
-            np.asarray(target, np.int64), hint=f"{result.name}_shape", before=node
-        )
-        return editor.add(
-            "Reshape",
-            [source, shape],
-            before=node,
-            hint=f"{result.name}_reshaped",
-            like=result,
-            shape=permuted_shape(source.shape, order),
-            origin=[node],
-        )
+    result = node.outputs[0]
+    new_shape = editor.constant(
+        np.asarray(target, np.int64), hint=f"{result.name}_shape", before=node
+    )
+    return editor.add(
+        "Reshape",
+        [source, new_shape],
+        before=node,
+        hint=f"{result.name}_reshaped",
+        like=result,
+        shape=permuted_shape(source.shape, order),
+        origin=[node],
+    )
 
 
 def _makers(value: ir.Value, until: ir.Value) -> Iterator[ir.Node]:

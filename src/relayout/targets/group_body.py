@@ -1,4 +1,4 @@
-"""The body of a normalisation by groups of channels, in operators that every runtime has.
+"""The body of a normalisation by groups of channels, in operators that common runtimes have.
 
 The standard operator is itself a function that depends on the types of its operands, and not every
 runtime runs such a function inside another one.

@@ -33,6 +33,8 @@ class Target:
     """Whether it has `com.microsoft.MultiHeadAttention`."""
     einsum: bool = False
     """Whether a product may be stated as Einsum where it is not a product of matrices."""
+    keep_size: bool = False
+    """Whether no constant may be stored in two orders."""
     count_above_speed: bool = False
     """Whether, where Transposes are counted, products may become Einsums and bytes floats."""
     rules: Mapping[tuple[str, str], OpRule] = field(default_factory=dict, repr=False)
@@ -143,6 +145,7 @@ def target_of(
     keep: Sequence[str] = (),
     *,
     einsum: bool | None = False,
+    keep_size: bool = False,
     objective: Objective = Objective.BYTES,
 ) -> Target:
     """The target of a name, or the given one, with selectors of nodes that stay as they are.
@@ -155,6 +158,7 @@ def target_of(
     found = TARGETS.of(target)
     if einsum is None:
         einsum = found.count_above_speed and objective is Objective.COUNT
-    if not keep and einsum == found.einsum:
+    keep_size = keep_size or found.keep_size
+    if not keep and (einsum, keep_size) == (found.einsum, found.keep_size):
         return found
-    return replace(found, gate=Gate(tuple(keep)), einsum=einsum)
+    return replace(found, gate=Gate(tuple(keep)), einsum=einsum, keep_size=keep_size)

@@ -88,4 +88,4 @@ def _notes(parts: list[Decided], budget_seconds: float) -> tuple[str, ...]:
     if not open_:
         return ()
     components = f"{open_} of {len(parts)} components"
-    return (f"{components} not proved minimal within {budget_seconds:.3g} s",)
+    return (f"{components} not proved least within {budget_seconds:.3g} s",)

@@ -54,6 +54,10 @@ class Budget:
     seconds: float
     spent: float = 0.0
 
+    @property
+    def is_spent(self) -> bool:
+        return self.spent >= self.seconds
+
     def within(self, strategy: Strategy) -> Solver:
         """A solver that spends from this budget."""
 

@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from relayout.assign.formulate import Terms
+from relayout.assign.terms import Terms
 from relayout.backends.options import Compilation, CompileOptions
 from relayout.backends.torch.choose.tuning import tuned
 from relayout.backends.torch.expanding import editable, expanded
@@ -26,8 +26,8 @@ from relayout.graph.io.load import load
 from relayout.graph.io.model import LoadedModel
 from relayout.graph.io.save import staged
 from relayout.graph.io.sources import ModelSource
-from relayout.optimizer.attempts import best_form
 from relayout.optimizer.delivery import Stage
+from relayout.optimizer.rounds import best_form
 from relayout.targets.target import TORCH
 from relayout.verify.verdict import NumericOptions, NumericVerdict
 

@@ -19,11 +19,6 @@ def learn_rank(value: ir.Value, rank: int) -> None:
         value.shape = ir.Shape([None] * rank)
 
 
-def replace_shape(value: ir.Value, shape: ir.Shape | None) -> None:
-    """Let the shape of a value be another one, which is known better."""
-    value.shape = shape
-
-
 def sharpen(value: ir.Value, found: Shape) -> bool:
     """Take over lengths that are more exact than what is known; whether there were any."""
     old = shape_of(value)

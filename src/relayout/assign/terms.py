@@ -1,0 +1,76 @@
+"""What a choice of layouts is made under."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from relayout.assign.part import Part
+from relayout.ops.measure import Objective, objective_of
+from relayout.targets.target import ONNX, Target, target_of
+
+FLAGS = ("free_inputs", "free_outputs", "keeps_sums", "recomputes")
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What is made least on which target, and what of the interface may change."""
+
+    objective: Objective = Objective.BYTES
+    target: Target = ONNX
+    dims: Mapping[str, int] = field(default_factory=dict)
+    free_inputs: bool = False
+    free_outputs: bool = False
+    keeps_sums: bool = False
+    """Whether sums of products in quantised parts stay as they are, since rounding showed."""
+    recomputes: bool = True
+    """Whether operators in quantised parts may be restated in ways that change rounding."""
+
+    @classmethod
+    def of_settings(cls, settings: Mapping[str, Any]) -> Terms:
+        """The terms that a certificate was made under."""
+        einsum, keep_size = (settings.get(name) is True for name in ("einsum", "keep_size"))
+        keep = settings.get("keep") or ()
+        return cls(
+            objective_of(str(settings.get("minimize"))),
+            target_of(str(settings.get("target")), keep, einsum=einsum, keep_size=keep_size),
+            settings.get("dims") or {},
+            *(settings.get(name) is True for name in FLAGS),
+        )
+
+    @property
+    def with_care(self) -> tuple[Terms, Terms]:
+        """The terms to choose by, one after the other, if other rounding shows at quantisers."""
+        alike = replace(self, recomputes=False)
+        return alike, replace(alike, keeps_sums=True)
+
+    @property
+    def leaves_bytes(self) -> bool:
+        """Whether what runtimes compute in bytes may be stated such that they compute in floats."""
+        is_count = self.objective is Objective.COUNT
+        return is_count and self.target.einsum and self.target.count_above_speed
+
+    @property
+    def frees(self) -> bool:
+        """Whether anything of the interface may change."""
+        return self.free_inputs or self.free_outputs
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The terms as a certificate writes them down."""
+        return {
+            "target": self.target.name,
+            "keep": list(self.target.gate.selectors),
+            "einsum": self.target.einsum,
+            "keep_size": self.target.keep_size,
+            "minimize": self.objective.value,
+            "dims": dict(self.dims),
+            **{name: getattr(self, name) for name in FLAGS},
+        }
+
+    def of(self, part: Part) -> Terms:
+        """The terms of a part: only the borders of the main graph are the model's."""
+        if part.is_main:
+            return self
+        return replace(self, free_inputs=False, free_outputs=False)

@@ -1,0 +1,137 @@
+"""Rounds: what a result opens is taken up, until a round finds nothing better.
+
+A choice of layouts is least for the variants offered for the model it is made for. Its result may
+offer more: an operator that was restated as another one has that one's variants, a shape that is
+known now has axes of length 1, candidates that were left out come into reach, and Reshapes that
+have met let axes be split that could not be before. So the result is optimised again, as a user
+would do who gives it to relayout once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import onnx_ir as ir
+
+from relayout.assign.apply import RESTATE
+from relayout.assign.choose import ChooseLayouts, Decision
+from relayout.assign.part import parts_of
+from relayout.assign.strategies.registry import DEFAULT_SECONDS, EXACT, Budget, Strategy
+from relayout.assign.terms import Terms
+from relayout.graph.io.load import reloaded
+from relayout.graph.io.model import LoadedModel
+from relayout.graph.io.save import to_proto
+from relayout.graph.read import shape_of
+from relayout.layout.transport import Changes
+from relayout.optimizer.attempts import Search, Trial
+from relayout.optimizer.pipeline import CHOICE, Outcome, split_axes
+from relayout.optimizer.prepare import prepare
+from relayout.rewrite.refine import has_vague_moves
+
+DISSOLVED = frozenset(
+    {
+        RESTATE,
+        "compose Transposes",
+        "drop identity Transpose",
+        "fold Transpose of a constant",
+        "remove dead node",
+        "share equal Transposes",
+    }
+)
+"""Rewrites after which the next round would state the same problem: Transposes dissolve in it."""
+
+
+def in_rounds(search: Search, terms: Terms) -> list[Trial]:
+    """The best trial of every round that found something, and of the first one in any case."""
+    taken = [search.best(terms)]
+    while taken[-1].improves and not search.budget.is_spent and opens_more(taken[-1]):
+        trial = taken[-1]
+        prepared = prepare(_with_shapes_anew(trial.loaded), terms.target, terms.dims)
+        search = replace(search, prepared=prepared, round_number=search.round_number + 1)
+        # What was asked for and given up for another figure would be given up again.
+        kept = trial.attempt.terms
+        if not _finds_more(search, kept):
+            break
+        again = search.best(kept)
+        if not again.improves:
+            break
+        taken.append(again)
+    return taken
+
+
+def _finds_more(search: Search, terms: Terms) -> bool:
+    """Whether a local rule applies, or a choice costs less than the model as it is.
+
+    Much less work than attempts, which write what was chosen and clean up.
+    """
+    if any(+outcome.applied for outcome in search.prepared.outcomes):
+        return True
+    model = search.prepared.simplified.ir.clone()
+    if _gains(model, search, terms):
+        return True
+    has_transposes = search.prepared.before.transposes > 0
+    return has_transposes and split_axes(model) and _gains(model, search, terms)
+
+
+def _gains(model: ir.Model, search: Search, terms: Terms) -> bool:
+    choose = ChooseLayouts(terms, search.budget.within(search.strategy))
+    return any(choose.decide(part).improves for part in parts_of(model))
+
+
+def _with_shapes_anew(made: LoadedModel) -> LoadedModel:
+    """A model that was made, with what shapes a reader of it would infer where some are unknown."""
+    if not has_vague_moves(made.ir):
+        return made
+    anew = reloaded(made, to_proto(made))
+    return made if anew.frozen else replace(anew, notices=list(made.notices))
+
+
+def opens_more(trial: Trial) -> bool:
+    """Whether the result of a trial may offer variants that the model it came from did not.
+
+    Where it cannot, the next round would state the same problem, whose best choice is known.
+    """
+    after_choice = _after_choice(trial.outcomes)
+    rewritten = {name for outcome in after_choice for name in +outcome.applied}
+    is_vague = has_vague_moves(trial.loaded.ir)
+    if trial.splits or is_vague or not rewritten <= DISSOLVED:
+        return True
+    if not trial.after.transposes and not trial.after.bytes_moved:
+        return False
+    return any(map(_is_open, trial.choose.decisions))
+
+
+def _after_choice(outcomes: Sequence[Outcome]) -> Sequence[Outcome]:
+    names = [outcome.name for outcome in outcomes]
+    return outcomes[names.index(CHOICE) :]
+
+
+def _is_open(decision: Decision) -> bool:
+    """Whether what was written for one graph can offer more than the graph did."""
+    formulation = decision.formulation
+    if not decision.improves:
+        return False
+    tensors = formulation.tensors
+    if any(tensor.full or _has_unit_axis(shape_of(value)) for value, tensor in tensors.items()):
+        return True
+    chosen = enumerate(decision.assignment.choice[: len(formulation.drafts)])
+    return any(_is_other_operator(formulation.transport(*each).changes) for each in chosen)
+
+
+def _has_unit_axis(shape: Sequence[object] | None) -> bool:
+    return shape is None or 1 in shape
+
+
+def _is_other_operator(changes: Changes) -> bool:
+    """Whether more than parameters change, so that the rules of other operators apply."""
+    return replace(changes, attributes={}, constants={}, takes={}) != Changes()
+
+
+def best_form(
+    given: LoadedModel, terms: Terms, strategy: Strategy = EXACT, seconds: float = DEFAULT_SECONDS
+) -> LoadedModel:
+    """A model as the optimiser would write it for a target, to be worked on further."""
+    prepared = prepare(given, terms.target, terms.dims)
+    trial = in_rounds(Search(prepared, strategy, Budget(seconds)), terms)[-1]
+    return trial.loaded if trial.improves else prepared.simplified
