@@ -23,7 +23,7 @@ from relayout.graph.io.load import reloaded
 from relayout.graph.io.model import LoadedModel
 from relayout.graph.io.save import to_proto
 from relayout.layout.transport import Changes
-from relayout.optimizer.attempts import Search, Trial
+from relayout.optimizer.attempts import NO_BETTER, Search, Trial
 from relayout.optimizer.pipeline import CHOICE, Outcome, split_axes
 from relayout.optimizer.prepare import prepare
 from relayout.rewrite.refine import has_vague_moves
@@ -55,8 +55,21 @@ def in_rounds(search: Search, terms: Terms) -> list[Trial]:
         again = search.best(kept)
         if not again.improves:
             break
+        if not _is_less(again, trial):
+            again.verdict = NO_BETTER
+            break
         taken.append(again)
     return taken
+
+
+def _is_less(again: Trial, trial: Trial) -> bool:
+    """Whether a round ended below the one before it, so that rounds come to an end.
+
+    A model in another form may be known less well, and what looks like a gain over it may be none.
+    """
+    if again.still_lacking != trial.still_lacking:
+        return again.still_lacking < trial.still_lacking
+    return again.after.better_than(trial.after, again.attempt.terms.objective)
 
 
 def _finds_more(search: Search, terms: Terms) -> bool:
