@@ -50,7 +50,8 @@ def in_rounds(search: Search, terms: Terms) -> list[Trial]:
         search = replace(search, prepared=prepared, round_number=search.round_number + 1)
         # What was asked for and given up for another figure would be given up again.
         kept = trial.attempt.terms
-        if not _finds_more(search, kept):
+        is_known_better = prepared.before != trial.after
+        if not is_known_better and not _finds_more(search, kept):
             break
         again = search.best(kept)
         if not again.improves:
