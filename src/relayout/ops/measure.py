@@ -10,9 +10,8 @@ from enum import Enum
 import onnx_ir as ir
 
 from relayout.errors import RelayoutError
-from relayout.graph.read import Dim, NodeView, Shape, constant_of, is_op, perm_of, shape_of
+from relayout.graph.read import Dim, NodeView, Shape, constant_of, is_op, shape_of
 from relayout.graph.region import Region, regions_of, subgraphs_of
-from relayout.layout.blocks import is_invented
 from relayout.layout.equation import Equation, copied_elements
 from relayout.ops.facts import InnerCopies
 from relayout.ops.registry import facts_of
@@ -120,24 +119,12 @@ def moving_transposes(model: ir.Model) -> Iterator[tuple[Region, ir.Node]]:
 def bytes_of_move(node: ir.Node, dims: Mapping[str, int]) -> int:
     """What a Transpose reads and writes.
 
-    Its operand and its result have the same lengths: what is known of one is known of the other.
-    So the same Transpose counts alike wherever shapes are declared.
+    Its operand counts, whose lengths are inferred: those of a result may be the model's own claim,
+    in symbols of its own, and the same Transpose is to count alike before and after.
     """
-    source, result, order = node.inputs[0], node.outputs[0], perm_of(node)
-    read, written = shape_of(source), shape_of(result)
-    if order is None or read is None or result.dtype is None or len(read) != order.rank:
-        return 2 * bytes_of(result, dims)
-    other = written if written is not None and len(written) == order.rank else read
-    lengths = [_known(read[axis], other[place]) for place, axis in enumerate(order)]
-    return 2 * _size(tuple(lengths), result.dtype, dims)
-
-
-def _known(read: Dim, written: Dim) -> Dim:
-    """A length by what is known best; a name that is made up is known least."""
-    if isinstance(read, int):
-        return read
-    is_better = isinstance(written, int) or read is None or is_invented(read)
-    return written if is_better and written is not None else read
+    source, result = node.inputs[0], node.outputs[0]
+    has_shape = source is not None and shape_of(source) is not None
+    return 2 * bytes_of(source if source is not None and has_shape else result, dims)
 
 
 def is_large(tensor: ir.TensorProtocol) -> bool:

@@ -24,7 +24,7 @@ from relayout.graph.io.model import LoadedModel
 from relayout.graph.io.save import to_proto
 from relayout.graph.read import shape_of
 from relayout.layout.transport import Changes
-from relayout.optimizer.attempts import Search, Trial
+from relayout.optimizer.attempts import NO_BETTER, Search, Trial
 from relayout.optimizer.pipeline import CHOICE, Outcome, split_axes
 from relayout.optimizer.prepare import prepare
 from relayout.rewrite.refine import has_vague_moves
@@ -51,13 +51,27 @@ def in_rounds(search: Search, terms: Terms) -> list[Trial]:
         search = replace(search, prepared=prepared, round_number=search.round_number + 1)
         # What was asked for and given up for another figure would be given up again.
         kept = trial.attempt.terms
-        if not _finds_more(search, kept):
+        is_known_better = prepared.before != trial.after
+        if not is_known_better and not _finds_more(search, kept):
             break
         again = search.best(kept)
         if not again.improves:
             break
+        if not _is_less(again, trial):
+            again.verdict = NO_BETTER
+            break
         taken.append(again)
     return taken
+
+
+def _is_less(again: Trial, trial: Trial) -> bool:
+    """Whether a round ended below the one before it, so that rounds come to an end.
+
+    A model in another form may be known less well, and what looks like a gain over it may be none.
+    """
+    if again.still_lacking != trial.still_lacking:
+        return again.still_lacking < trial.still_lacking
+    return again.after.better_than(trial.after, again.attempt.terms.objective)
 
 
 def _finds_more(search: Search, terms: Terms) -> bool:
