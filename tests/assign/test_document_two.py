@@ -77,7 +77,7 @@ IN_LINE = "b = Unsqueeze(a, last) c = Relu(b) d = Squeeze(c, last)"
 IN_SERIES = """b = Unsqueeze(a, last) c = Relu(b) e = Squeeze(c, last) f = Sigmoid(e)
     g = Unsqueeze(f, last) h = Relu(g) d = Squeeze(h, last)"""
 MIXING = """flat = Constant<value_ints = [1, 40]>() b = Reshape(a, flat)
-    c = Softmax<axis = 1>(b) d = Reshape(c, whole)"""
+    one = Constant<value_int = 1>() c = CumSum(b, one) d = Reshape(c, whole)"""
 
 
 @pytest.mark.parametrize("between", [IN_LINE, IN_SERIES], ids=["one", "in series"])

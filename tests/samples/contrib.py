@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,28 @@ def _concat() -> Sample:
     return _sample("QLinearConcat", [*_scaled(0.05, 7), *parts], axis=1)
 
 
+def _gemms() -> list[Sample]:
+    """Scales of one number, and a scale for every column."""
+    a, result = _scaled(0.02, 3), _scaled(0.5, 7)
+    columns = [np.linspace(0.01, 0.05, 5, dtype=np.float32), _bytes(5)]
+    added = counting(5, dtype=np.int32)
+    one = Sample(
+        "QGemm",
+        1,
+        [_bytes(3, 4), *a, _bytes(4, 5), *_scaled(0.03, 5), added, *result],
+        {},
+        frozenset(range(1, 9)),
+        domain="com.microsoft",
+        admits=0,
+        note="one scale",
+        runtime="ort",
+    )
+    each = [_bytes(3, 4), *a, _bytes(5, 4), *columns, added, *result]
+    return [one, replace(one, inputs=each, attributes={"transB": 1}, note="a scale a column")]
+
+
 SAMPLES: list[Sample] = [
+    *_gemms(),
     *(sample for op_type in ("QLinearAdd", "QLinearMul") for sample in _pairs(op_type)),
     _unary("QLinearSigmoid"),
     _unary("QLinearLeakyRelu", alpha=0.1),

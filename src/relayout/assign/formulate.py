@@ -13,7 +13,7 @@ from relayout.assign.dead_ends import drop_dead_ends
 from relayout.assign.drafts import Draft, NodeDraft
 from relayout.assign.frames import Frame, Frames, Tensor
 from relayout.assign.part import Part
-from relayout.assign.pricing import Prices, Pricing
+from relayout.assign.pricing import CostTable, Pricing
 from relayout.assign.problem import (
     LayoutProblem,
     Operator,
@@ -200,8 +200,8 @@ class _Drafting:
         drop_dead_ends(self.drafts, self.tensors, self.outputs)
         terms = self.terms
         numbers = {value: index for index, value in enumerate(self.tensors)}
-        prices = self.pricing.settled(self.drafts, self.tensors.values())
-        operators = [self._operator(draft, numbers, prices) for draft in self.drafts]
+        costs = self.pricing.settled(self.drafts, self.tensors.values())
+        operators = [self._operator(draft, numbers, costs) for draft in self.drafts]
         made = {value for operator in operators for value in operator.results}
         given = [value for value, number in numbers.items() if number not in made]
         sources = [self._source(value, numbers, free=terms.free_inputs) for value in given]
@@ -211,7 +211,7 @@ class _Drafting:
             Value(
                 str(tensor.value.name),
                 tuple("?" if order is None else str(order) for order in tensor.orders),
-                prices.of_copies(tensor),
+                costs.of_copies(tensor),
                 *_class_and_layout(colours.get(tensor.value)),
             )
             for tensor in self.tensors.values()
@@ -224,16 +224,16 @@ class _Drafting:
             self.tensors,
             self.frames,
             {value: len(operators) + index for index, value in enumerate(given)},
-            max(self._cost_given(prices), evaluate(problem, as_given(problem)) or 0),
+            max(self._cost_given(costs), evaluate(problem, as_given(problem)) or 0),
             tuple(self._notes()),
             self.is_quantised,
         )
 
-    def _cost_given(self, prices: Prices) -> int:
+    def _cost_given(self, costs: CostTable) -> int:
         """The price of the Transposes as they stand: in loops, and in each branch that has them."""
-        within = sum(prices.of_variant(draft, draft.given) for draft in self.drafts)
+        within = sum(costs.of_variant(draft, draft.given) for draft in self.drafts)
         return within + sum(
-            prices.of_copy(self._tensor_of(node), self._bytes_given(node))
+            costs.of_copy(self._tensor_of(node), self._bytes_given(node))
             for node in self.dissolved
             if node.inputs[0] is not None
             and self._want(self.frames.of(node.inputs[0]), None)
@@ -248,13 +248,15 @@ class _Drafting:
         runs = self.part.runs[self.part.parent_graph(node)]
         return tensor.bytes_moved(self.terms.dims) // tensor.runs * runs
 
-    def _operator(self, draft: Draft, numbers: Mapping[ir.Value, int], prices: Prices) -> Operator:
+    def _operator(
+        self, draft: Draft, numbers: Mapping[ir.Value, int], costs: CostTable
+    ) -> Operator:
         return Operator(
             draft.name,
             tuple(numbers[frame.tensor] for frame in draft.operands),
             tuple(numbers[frame.tensor] for frame in draft.results),
             tuple(
-                Variant(*ports, prices.of_variant(draft, transport), key)
+                Variant(*ports, costs.of_variant(draft, transport), key)
                 for key, ((ports, _), transport) in enumerate(draft.variants.items())
             ),
         )

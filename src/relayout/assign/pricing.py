@@ -29,7 +29,7 @@ Weigh: TypeAlias = Callable[[int, int], int]
 def _weighing(
     objective: Objective, copies: Sequence[int], extras: Sequence[Sequence[int]], lacking: int
 ) -> Weigh:
-    """Prices in which the secondary figure can never add up to one unit of the primary.
+    """CostTable in which the secondary figure can never add up to one unit of the primary.
 
     `copies` are the bytes of all copies that there can be, `extras` those of the restatements of
     each node, and `lacking` the operators that a lack of kernels can cost something.
@@ -67,19 +67,19 @@ class Pricing:
     def bytes_moved(self, tensor: Tensor) -> int:
         return tensor.bytes_moved(self.terms.dims)
 
-    def settled(self, drafts: Sequence[Draft], tensors: Collection[Tensor]) -> Prices:
-        """The prices, once all variants and orders are known."""
+    def settled(self, drafts: Sequence[Draft], tensors: Collection[Tensor]) -> CostTable:
+        """The costs, once all variants and orders are known."""
         weigh = self._weighing(drafts, tensors)
-        prices = Prices(self, weigh)
+        costs = CostTable(self, weigh)
         running = (
-            max(prices.of_variant(draft, transport) for transport in draft.variants.values())
+            max(costs.of_variant(draft, transport) for transport in draft.variants.values())
             for draft in drafts
         )
         copies = (
-            prices.of_copy(tensor, self.bytes_moved(tensor)) * len(tensor.orders)
+            costs.of_copy(tensor, self.bytes_moved(tensor)) * len(tensor.orders)
             for tensor in tensors
         )
-        return Prices(self, weigh, 1 + sum(running) + sum(copies))
+        return CostTable(self, weigh, 1 + sum(running) + sum(copies))
 
     def _weighing(self, drafts: Sequence[Draft], tensors: Collection[Tensor]) -> Weigh:
         copies = [
@@ -108,7 +108,7 @@ class Pricing:
 
 
 @dataclass(frozen=True, slots=True)
-class Prices:
+class CostTable:
     """What everything costs, in units that compare bytes and Transposes."""
 
     pricing: Pricing

@@ -168,6 +168,11 @@ class NodeView:
             tensor = self.known.get(value)
         return None if tensor is None else tensor.numpy()
 
+    def is_one_number(self, index: int) -> bool:
+        """Whether operand `index` has one element, or is left out."""
+        shape = self.shape(index)
+        return not self.has(index) or (shape is not None and all(each == 1 for each in shape))
+
     def is_constant(self, index: int) -> bool:
         """Whether the value of operand `index` is the same in every run."""
         value = self.node.inputs[index] if self.has(index) else None

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from relayout.layout.transport import Changes, Refusal, Transport
 from relayout.ops.broadcasting import aligned
 from relayout.ops.facts import LengthFacts, NumberFacts, OpFacts
-from relayout.ops.rule import OpRule, lead_only
+from relayout.ops.rule import OpRule, barrier, lead_only
+from relayout.ops.shuffles import following, gemm_of_bytes, one_by_one
 
 if TYPE_CHECKING:
     from relayout.graph.read import NodeView
@@ -91,7 +92,13 @@ FACTS: tuple[OpFacts, ...] = (
         DOMAIN,
         lengths=LengthFacts(broadcast=_terms),
     ),
-    OpFacts(("QLinearLeakyRelu", "QLinearSigmoid"), OpRule(lead_only), DOMAIN, lengths=SAME_SHAPE),
+    OpFacts(
+        ("QLinearLeakyRelu", "QLinearSigmoid"),
+        OpRule(lead_only),
+        DOMAIN,
+        lengths=SAME_SHAPE,
+        shuffles=following(one_by_one),
+    ),
     OpFacts(
         ("QLinearConcat",),
         OpRule(quantised_concat, pull_quantised_concat, first_part),
@@ -100,5 +107,12 @@ FACTS: tuple[OpFacts, ...] = (
     OpFacts(("QLinearSoftmax",), OpRule(quantised_softmax), DOMAIN, lengths=SAME_SHAPE),
     OpFacts(("NhwcMaxPool", "QLinearAveragePool", "QLinearGlobalAveragePool"), domain=DOMAIN),
     OpFacts(("QLinearConv",), domain=DOMAIN, numbers=QUANTISES),
+    OpFacts(
+        ("QGemm",),
+        barrier("a product of bytes with transposes of its own, known to one runtime only"),
+        DOMAIN,
+        numbers=QUANTISES,
+        shuffles=following(gemm_of_bytes),
+    ),
     OpFacts(("QuantizeLinear",), domain=DOMAIN, numbers=QUANTISES, computes_only=False),
 )

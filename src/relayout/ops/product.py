@@ -120,15 +120,10 @@ def pull_determinant(_view: NodeView, result: Permutation) -> Permutation:
 
 
 def _has_plain_parameters(view: NodeView, form: ProductForm) -> bool:
-    single = all(_is_one_number(view, index) for index in form.single)
+    single = all(view.is_one_number(index) for index in form.single)
     return single and all(
-        _is_one_number(view, index) or view.rank(index) == 1 for index in form.per_column
+        view.is_one_number(index) or view.rank(index) == 1 for index in form.per_column
     )
-
-
-def _is_one_number(view: NodeView, index: int) -> bool:
-    shape = view.shape(index)
-    return not view.has(index) or (shape is not None and all(length == 1 for length in shape))
 
 
 def _integer_rule(exchange: tuple[int, ...]) -> OpRule:
@@ -137,7 +132,7 @@ def _integer_rule(exchange: tuple[int, ...]) -> OpRule:
 
     def write(view: NodeView, first: FactorReading, second: FactorReading) -> Changes | None:
         parameters = [index for index in range(view.arity) if index not in slots]
-        single = all(_is_one_number(view, index) for index in parameters)
+        single = all(view.is_one_number(index) for index in parameters)
         return Changes() if (first, second) == (PLAIN, PLAIN) and single else None
 
     def can_exchange(view: NodeView) -> bool:
@@ -194,12 +189,19 @@ FACTS: tuple[OpFacts, ...] = (
         shuffles=shuffles.following(shuffles.gemm),
         numbers=PRODUCT,
     ),
-    OpFacts(("MatMulInteger",), _integer_rule((1, 0, 3, 2)), kernel=COMPLEX, layout=MATRICES),
+    OpFacts(
+        ("MatMulInteger",),
+        _integer_rule((1, 0, 3, 2)),
+        kernel=COMPLEX,
+        layout=MATRICES,
+        shuffles=shuffles.following(shuffles.matmul_of_bytes(1, (2,), (3,))),
+    ),
     OpFacts(
         ("QLinearMatMul",),
         _integer_rule((3, 4, 5, 0, 1, 2, 6, 7)),
         kernel=COMPLEX,
         layout=MATRICES,
+        shuffles=shuffles.following(shuffles.matmul_of_bytes(3, (1, 2, 6, 7), (4, 5))),
         numbers=NumberFacts(quantises=True),
     ),
     OpFacts(("Det",), OpRule(determinant, pull_determinant), kernel=OPAQUE),

@@ -106,8 +106,9 @@ def _axes(view: NodeView) -> Labels:
     return tuple(range(view.rank(0) or 0))
 
 
-def _ranks_are_known(view: NodeView) -> bool:
-    return all(view.rank(index) is not None for index in range(view.arity) if view.has(index))
+def one_by_one(view: NodeView) -> EntryMap | Refusal:
+    """Every element of the first operand is treated by itself."""
+    return EntryMap((_axes(view), *(None,) * (view.arity - 1)), (_axes(view),))
 
 
 def softmax(view: NodeView) -> EntryMap | Refusal:
@@ -160,56 +161,91 @@ def quantized(view: NodeView) -> EntryMap | Refusal:
     return EntryMap((labels, *((axis,),) * (view.arity - 1)), (labels,))
 
 
+ROWS, COLUMNS, SUMMED = -3, -2, -1
+"""The labels of the axes of a product; those of its batch are numbered from 0."""
+
+
 def matmul(view: NodeView) -> EntryMap | Refusal:
-    left, right = view.rank(0), view.rank(1)
-    if left is None or right is None:
-        return Refusal("MatMul has an operand of unknown rank")
-    rows, columns, summed = range(-3, 0)
-    wide = max(left, right, 2) - 2
-    outer = [tuple(range(wide))[wide - max(rank - 2, 0) :] for rank in (left, right)]
-    first = (summed,) if left == 1 else (*outer[0], rows, summed)
-    second = (summed,) if right == 1 else (*outer[1], summed, columns)
-    result = (
-        *range(max(left, right) - 2),
-        *((rows,) if left > 1 else ()),
-        *((columns,) if right > 1 else ()),
-    )
-    return EntryMap((first, second), (result,))
+    return _product(view, right=1)
+
+
+def matmul_of_bytes(right: int, single: tuple[int, ...], per_column: tuple[int, ...]) -> EntryRule:
+    """Scales and zero points of the right factor may belong to its columns."""
+
+    def rule(view: NodeView) -> EntryMap | Refusal:
+        if not all(view.is_one_number(index) for index in single):
+            return Refusal(f"{view.op_type} has a scale or a zero point that is not one number")
+        if any((view.rank(index) or 0) > 1 for index in per_column):
+            return Refusal(f"{view.op_type} has scales or zero points for each matrix")
+        return _product(view, right, per_column)
+
+    return rule
+
+
+def _product(view: NodeView, right: int, per_column: tuple[int, ...] = ()) -> EntryMap | Refusal:
+    first, second = view.rank(0), view.rank(right)
+    if first is None or second is None:
+        return Refusal(f"{view.op_type} has an operand of unknown rank")
+    wide = max(first, second, 2) - 2
+    outer = [tuple(range(wide))[wide - max(rank - 2, 0) :] for rank in (first, second)]
+    operands = _along(view, per_column, COLUMNS)
+    operands[0] = (SUMMED,) if first == 1 else (*outer[0], ROWS, SUMMED)
+    operands[right] = (SUMMED,) if second == 1 else (*outer[1], SUMMED, COLUMNS)
+    rows, columns = ((ROWS,) if first > 1 else ()), ((COLUMNS,) if second > 1 else ())
+    return EntryMap(tuple(operands), ((*range(wide), *rows, *columns),))
+
+
+def _along(view: NodeView, operands: Sequence[int], label: int) -> list[Labels | None]:
+    """Of all operands these are vectors along an axis, unless they are numbers."""
+    return [
+        (label,) if index in operands and view.rank(index) == 1 else None
+        for index in range(view.arity)
+    ]
 
 
 def gemm(view: NodeView) -> EntryMap | Refusal:
-    if not _ranks_are_known(view):
-        return Refusal("Gemm has an operand of unknown rank")
-    rows, columns, summed = 0, 1, 2
-    first = (summed, rows) if view.integer("transA", 0) else (rows, summed)
-    second = (columns, summed) if view.integer("transB", 0) else (summed, columns)
-    added = (rows, columns)[2 - (view.rank(2) or 0) :] if view.has(2) else None
-    return EntryMap((first, second, added)[: view.arity], ((rows, columns),))
+    return _gemm(view, right=1, added=2)
 
 
-def convolution(result_axis: int) -> EntryRule:
+def gemm_of_bytes(view: NodeView) -> EntryMap | Refusal:
+    return _gemm(view, right=3, added=6, per_column=(4, 5))
+
+
+def _gemm(
+    view: NodeView, right: int, added: int, per_column: tuple[int, ...] = ()
+) -> EntryMap | Refusal:
+    ranks = [view.rank(index) for index in (0, right, added) if view.has(index)]
+    if None in ranks:
+        return Refusal(f"{view.op_type} has an operand of unknown rank")
+    operands = _along(view, per_column, COLUMNS)
+    operands[0] = (SUMMED, ROWS) if view.integer("transA", 0) else (ROWS, SUMMED)
+    operands[right] = (COLUMNS, SUMMED) if view.integer("transB", 0) else (SUMMED, COLUMNS)
+    if view.has(added):
+        operands[added] = (ROWS, COLUMNS)[2 - (view.rank(added) or 0) :]
+    return EntryMap(tuple(operands), ((ROWS, COLUMNS),))
+
+
+def convolution(
+    weight: int = 1, per_result: tuple[int, ...] = (2,), *, is_transposed: bool = False
+) -> EntryRule:
     """Channels are summed by the weight, or each of them has a filter of its own."""
 
     def rule(view: NodeView) -> EntryMap | Refusal:
-        weight, rank, group = view.shape(1), view.rank(0), view.integer("group", 1)
-        if weight is None or rank is None:
+        shape, rank, group = view.shape(weight), view.rank(0), view.integer("group", 1)
+        if shape is None or rank is None:
             return Refusal(f"{view.op_type} has an operand of unknown rank")
-        batch, read, written = -3, -2, -1
-        spatial = tuple(range(rank - 2))
-        is_depthwise = group > 1 and group == weight[0] and weight[1] == 1
+        is_depthwise = group > 1 and group == shape[0] and shape[1] == 1
         if group > 1 and not is_depthwise:
             return Refusal(f"{view.op_type} sums channels in groups")
-        if is_depthwise:
-            written = read
-        kernel = tuple(range(rank, 2 * rank - 2))
-        first, second = (written, read) if result_axis == 0 else (read, written)
-        filters = (read, 2 * rank) if is_depthwise else (first, second)
-        added = ((written,),) if view.arity > 2 else ()
-        return EntryMap(
-            ((batch, read, *spatial), (*filters, *kernel), *added),
-            ((batch, written, *spatial),),
-            frozenset((*spatial, *kernel)),
-        )
+        read, batch, alone = SUMMED, ROWS, 2 * rank
+        written = read if is_depthwise else COLUMNS
+        spatial, kernel = tuple(range(rank - 2)), tuple(range(rank, 2 * rank - 2))
+        filters = (read, written) if is_transposed else (written, read)
+        operands = _along(view, per_result, written)
+        operands[0] = (batch, read, *spatial)
+        operands[weight] = (*((read, alone) if is_depthwise else filters), *kernel)
+        fixed = frozenset((*spatial, *kernel))
+        return EntryMap(tuple(operands), ((batch, written, *spatial),), fixed)
 
     return rule
 
