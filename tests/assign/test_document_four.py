@@ -214,7 +214,7 @@ def test_shared_borders_of_regions(text: str, most: int, plus: int) -> None:
 
 
 def test_a_small_classifier_has_one_at_its_image() -> None:
-    """Where it is flattened the rows of a constant follow; regions restore the order before that."""
+    """Where it is flattened the rows of a constant follow; regions restore the order there."""
     record = compare_strategies(lenet(2), target="nhwc", verify=False)
     found = {each.name: (each.inserted, each.left.transposes) for each in record.strategies}
     isolating = {name for name in SIMPLIFYING if STRATEGIES[name].isolates}
