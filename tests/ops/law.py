@@ -164,8 +164,7 @@ def _restate(region: Region, node: ir.Node, answer: Transport, names: Names) -> 
         if value is None or order is None:
             operands.append(value)
         elif value.is_initializer():
-            assert isinstance(order, Permutation), "constants are taken, not stored shuffled"
-            operands.append(editor.transposed(value, order, before=node))
+            operands.append(_constant(editor, value, order, node))
         else:
             value.shape = ir.Shape(order.reorder(tuple(value.shape))) if value.shape else None
             operands.append(value)
@@ -177,6 +176,12 @@ def _restate(region: Region, node: ir.Node, answer: Transport, names: Names) -> 
     region.graph.remove(node, safe=True)
     for output in region.graph.outputs:
         output.shape = None
+
+
+def _constant(editor: Editor, value: ir.Value, order: StoredOrder, node: ir.Node) -> ir.Value:
+    if isinstance(order, Shuffle):
+        return editor.gathered(value, order.places.tolist(), before=node, axis=order.axis)
+    return editor.transposed(value, order, before=node)
 
 
 def _feeds(sample: Sample) -> dict[str, Array]:

@@ -142,7 +142,7 @@ def test_it_is_fused_with_its_neighbours(like: str, kernels: int) -> None:
     assert len(relayout.fuse(model, verify=False).made.source.graph.node) == kernels
 
 
-@pytest.mark.parametrize(("like", "layout"), [("", "NTensor"), ("Relu", "NCHW")])
+@pytest.mark.parametrize(("like", "layout"), [("", "Tensor"), ("Relu", "NCHW")])
 def test_it_carries_layouts_as_the_known_one_does(like: str, layout: str) -> None:
     if like:
         relayout.register_operator(MINE, "MyGelu", like=like)

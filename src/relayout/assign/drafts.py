@@ -39,6 +39,8 @@ class Draft(ABC):
     """Where each operand is read."""
     results: list[Frame]
     variants: dict[VariantForm, Transport] = field(default_factory=dict, init=False)
+    shuffled: int = field(default=0, init=False)
+    """How many of the variants have a shuffle."""
 
     @property
     def name(self) -> str:

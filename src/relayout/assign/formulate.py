@@ -27,7 +27,7 @@ from relayout.assign.variants import NodeVariants
 from relayout.graph.read import constant_of, is_op
 from relayout.infer.colours import infer_colours
 from relayout.layout.layout import Colour, Layout, LayoutClass
-from relayout.layout.shuffle import StoredOrder
+from relayout.layout.shuffle import Shuffle, StoredOrder
 from relayout.layout.transport import Transport
 from relayout.ops.bodies import has_ties
 from relayout.ops.quantised_groups import breaks_quantised_group
@@ -152,9 +152,11 @@ class _Drafting:
             return
         if self.terms.target.keep_size and self.pricing.stores_twice(draft, transport):
             return
-        if len(draft.variants) >= VARIANTS_PER_NODE:
-            return
         reads, writes = draft.orders(transport)
+        is_shuffled = any(isinstance(order, Shuffle) for order in (*reads, *writes))
+        alike = draft.shuffled if is_shuffled else len(draft.variants) - draft.shuffled
+        if alike >= VARIANTS_PER_NODE:
+            return
         read = [self._want(frame, o) for frame, o in zip(draft.operands, reads, strict=True)]
         written = [self._want(frame, o) for frame, o in zip(draft.results, writes, strict=True)]
         if None in read or None in written:
@@ -163,6 +165,7 @@ class _Drafting:
         form = ports, draft.lacks_kernel(transport)
         other = draft.variants.setdefault(form, transport)
         if other is transport:
+            draft.shuffled += is_shuffled
             return
         extra_bytes = self.pricing.extra_bytes
         if extra_bytes(draft, transport) < extra_bytes(draft, other):

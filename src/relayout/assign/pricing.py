@@ -29,7 +29,7 @@ Weigh: TypeAlias = Callable[[int, int], int]
 def _weighing(
     objective: Objective, copies: Sequence[int], extras: Sequence[Sequence[int]], lacking: int
 ) -> Weigh:
-    """CostTable in which the secondary figure can never add up to one unit of the primary.
+    """Prices in which the secondary figure can never add up to one unit of the primary.
 
     `copies` are the bytes of all copies that there can be, `extras` those of the restatements of
     each node, and `lacking` the operators that a lack of kernels can cost something.

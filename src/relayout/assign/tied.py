@@ -16,7 +16,12 @@ def tied_operands(node: ir.Node) -> tuple[int, ...]:
 
 def stores_twice(tied: tuple[int, ...], transport: Transport) -> bool:
     """Whether a restatement needs one of these in another form than its other readers."""
-    changed = transport.changes.constants.keys() | transport.changes.takes.keys()
+    changes = transport.changes
+    read = {
+        operand for step in changes.steps for operand in step.operands if isinstance(operand, int)
+    }
+    left_out = {index for index in tied if changes.steps and index not in read}
+    changed = changes.constants.keys() | left_out
     return any(transport.inputs[index] is not None or index in changed for index in tied)
 
 

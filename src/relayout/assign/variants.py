@@ -12,11 +12,10 @@ import onnx_ir as ir
 from relayout.graph.read import NodeView, constant_of, shape_of
 from relayout.graph.region import Region, captured_by
 from relayout.layout.permutation import Permutation
-from relayout.layout.shuffle import StoredOrder
+from relayout.layout.shuffle import Shuffle, StoredOrder
 from relayout.layout.transport import Refusal, Transport
-from relayout.ops.registry import shuffles_of
 from relayout.ops.rule import OpRule, ask, ask_joint, ask_separate
-from relayout.ops.shuffles import RESULT
+from relayout.ops.shuffles import RESULT, ShuffleFacts
 from relayout.targets.target import Target
 
 SEPARATE_ORDERS = 4
@@ -42,6 +41,7 @@ class NodeVariants:
     """What the bodies of the node read from outside, in the given order only."""
     wanted: Permutation | None
     """The order of the lead operand that the target has a kernel for, if it has no other."""
+    shuffling: ShuffleFacts
     asked: set[tuple[int | None, Permutation]] = field(default_factory=set)
     """The orders of operands that the rule was asked about; None stands for the lead."""
     separate: dict[int, list[Permutation | None]] = field(default_factory=dict)
@@ -59,7 +59,8 @@ class NodeVariants:
             if value is not None and constant_of(value) is None
         )
         rule = target.rule_of(view)
-        return cls(node, view, rule, reads, tuple(captured_by(node)), rule.wanted(view))
+        captured, shuffling = tuple(captured_by(node)), target.shuffles_of(view)
+        return cls(node, view, rule, reads, captured, rule.wanted(view), shuffling)
 
     @property
     def lead(self) -> int:
@@ -115,11 +116,13 @@ class NodeVariants:
 
         A tensor that is read twice comes in one order, since no shuffle is copied.
         """
-        if (is_result and slot) or self.view.unknown_attribute is not None:
+        if is_result and slot:
             return []
-        facts, port = shuffles_of(self.view), RESULT if is_result else slot
+        facts, port = self.shuffling, RESULT if is_result else slot
         if not facts.apart or is_result:
             return facts.rule(self.view, {port: seen})
+        if not isinstance(seen, Shuffle):
+            return []
         known = self.shuffles.setdefault(port, [None])
         if len(known) >= SHUFFLES_PER_OPERAND or seen in known:
             return []

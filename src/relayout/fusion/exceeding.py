@@ -53,16 +53,16 @@ def _exceeding(partition: Partition, limits: Limits) -> Iterator[Group]:
 
 
 def exceeding_notices(partitions: Sequence[Partition], limits: Limits, mode: str) -> list[str]:
-    """What is to be said about groups beyond a limit."""
+    """What is reported about groups beyond a limit."""
     groups = [group for part in partitions for group in part.groups]
     large = sum(len(group.nodes) > max(1, limits.max_depth) for group in groups)
     wide = [group for part in partitions for group in exceeding_arguments(part, limits)]
     single = sum(len(group.nodes) == 1 for group in wide)
     several = len(wide) - single
     followed = f"mode {mode} follows TVM, which exceeds its own limit here"
-    told = [
+    noted = [
         (large, f"groups of more than {limits.max_depth} operators: {large}; {followed}"),
         (several, f"groups that take more than {limits.max_args} arguments: {several}; {followed}"),
         (single, f"operators that take more than {limits.max_args} arguments alone: {single}"),
     ]
-    return [text for number, text in told if number]
+    return [text for number, text in noted if number]

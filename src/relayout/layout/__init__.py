@@ -1,1 +1,1 @@
-"""Values without ONNX: permutations, named layouts, and how an operator is restated."""
+"""Values without ONNX: permutations, shuffles, named layouts, and how an operator is restated."""

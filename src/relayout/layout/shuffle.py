@@ -6,7 +6,6 @@ import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import permutations
 from typing import TypeAlias, TypeVar
 
 import numpy as np
@@ -61,17 +60,17 @@ StoredOrder: TypeAlias = Permutation | Shuffle
 def arranged(places: EntryPlaces, lengths: Sequence[int]) -> Permutation | Shuffle | None:
     """The order of axes of these lengths that has its elements at these places.
 
-    `places` tells for each stored element which one it is; None where no order stores them so.
+    `places` is which element each stored one is; None where no order stores them so.
     """
     for axis in range(len(lengths)):
         shuffle = _along(places, lengths, axis)
         if shuffle is not None:
             return shuffle
-    for axes in permutations(range(len(lengths))):
-        order = Permutation(axes)
-        if np.array_equal(elements(order, lengths), places):
-            return order
-    return None
+    stands = np.argsort(places)
+    steps = [stands[math.prod(lengths[axis + 1 :])] for axis in range(len(lengths))]
+    # The further apart two neighbours along an axis stand, the further out it is stored.
+    order = Permutation(tuple(sorted(range(len(lengths)), key=lambda axis: -steps[axis])))
+    return order if np.array_equal(elements(order, lengths), places) else None
 
 
 def elements(order: StoredOrder, lengths: Sequence[int]) -> EntryPlaces:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 if TYPE_CHECKING:
     from relayout.layout.blocks import Length
-    from relayout.layout.shuffle import Shuffle, StoredOrder
+    from relayout.layout.shuffle import StoredOrder
 
 AttributeValue: TypeAlias = int | float | str | Sequence[int] | Sequence[float] | None
 """A changed attribute; None removes it."""
@@ -42,8 +42,6 @@ class Changes:
     """Operands that get axes of length 1, at these positions, after their permutation."""
     reshapes: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     """Operands that get another shape, as Reshape is given one, after their permutation."""
-    takes: Mapping[int, Shuffle] = field(default_factory=dict)
-    """Constant operands whose entries along an axis come in another order."""
     gathers: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     """Operands computed at run time whose entries (along axis 0) are read at these positions."""
     lookups: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
@@ -78,7 +76,6 @@ class Changes:
             {**self.constants, **other.constants},
             {**self.unsqueezes, **other.unsqueezes},
             {**self.reshapes, **other.reshapes},
-            {**self.takes, **other.takes},
             {**self.gathers, **other.gathers},
             {**self.lookups, **other.lookups},
             {**self.lengths, **other.lengths},

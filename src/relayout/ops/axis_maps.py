@@ -201,6 +201,8 @@ def _by_entry(view: NodeView, entries: tuple[int, ...]) -> AxisMap:
 
 def by_channel(view: NodeView) -> AxisMap | Refusal:
     """Batch and channels stay where they are; all places are treated alike."""
+    if not view.integer("spatial", 1):
+        return Refusal(f"{view.op_type} with spatial=0 has parameters for every place")
     if view.results > 1:
         return Refusal(f"{view.op_type} also returns its statistics")
     labels = _axes(view)

@@ -58,7 +58,6 @@ def facts_like(known: OpFacts, name: str, *, domain: str, op_type: str) -> OpFac
         known.copies,
         known.storage,
         by_element=known.by_element,
-        shuffles=known.shuffles,
     )
 
 

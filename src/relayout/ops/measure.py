@@ -10,7 +10,7 @@ from enum import Enum
 import onnx_ir as ir
 
 from relayout.errors import RelayoutError
-from relayout.graph.read import Dim, NodeView, Shape, constant_of, is_op, shape_of
+from relayout.graph.read import Dim, NodeView, Shape, constant_of, is_op, perm_of, shape_of
 from relayout.graph.region import Region, regions_of, subgraphs_of
 from relayout.layout.equation import Equation, copied_elements
 from relayout.ops.facts import InnerCopies
@@ -119,12 +119,21 @@ def moving_transposes(model: ir.Model) -> Iterator[tuple[Region, ir.Node]]:
 def bytes_of_move(node: ir.Node, dims: Mapping[str, int]) -> int:
     """What a Transpose reads and writes.
 
-    Its operand counts, whose lengths are inferred: those of a result may be the model's own claim,
-    in symbols of its own, and the same Transpose is to count alike before and after.
+    A number counts on whichever side it is known. A symbol counts as the operand has it: that of a
+    result may be the model's own claim, and the same Transpose is to count alike before and after.
     """
-    source, result = node.inputs[0], node.outputs[0]
-    has_shape = source is not None and shape_of(source) is not None
-    return 2 * bytes_of(source if source is not None and has_shape else result, dims)
+    source, result, order = node.inputs[0], node.outputs[0], perm_of(node)
+    read, written = shape_of(source), shape_of(result)
+    if order is None or read is None or result.dtype is None or len(read) != order.rank:
+        return 2 * bytes_of(result, dims)
+    claimed = written if written is not None and len(written) == order.rank else ()
+    known = dict(zip(order.axes, claimed, strict=False))
+    lengths = tuple(_number(each, known.get(axis)) for axis, each in enumerate(read))
+    return 2 * _size(lengths, result.dtype, dims)
+
+
+def _number(read: Dim, written: Dim) -> Dim:
+    return written if not isinstance(read, int) and isinstance(written, int) else read
 
 
 def is_large(tensor: ir.TensorProtocol) -> bool:

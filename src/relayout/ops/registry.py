@@ -47,7 +47,7 @@ from relayout.ops import (
 from relayout.ops.facts import OpFacts
 from relayout.ops.like import facts_like
 from relayout.ops.rule import OpRule, ask
-from relayout.ops.shuffles import EntryMap, ShuffleFacts, following
+from relayout.ops.shuffles import NO_SHUFFLES, EntryMap, ShuffleFacts, following
 from relayout.registry.registry import installed, loaded, plugin_of
 
 GROUP = "relayout.ops"
@@ -133,6 +133,9 @@ def transport(view: NodeView, order: Permutation) -> Transport | Refusal:
 
 def shuffles_of(view: NodeView) -> ShuffleFacts:
     """How a node runs where the entries of an axis come in another order."""
+    ranks = (view.rank(index) for index in range(view.arity) if view.has(index))
+    if view.unknown_attribute is not None or None in ranks:
+        return NO_SHUFFLES
     return facts_of(view.node).shuffles or _BY_AXES
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from relayout.graph.read import NodeView
 from relayout.layout.shuffle import EntryPlaces, Shuffle, StoredOrder
 from relayout.layout.splitting import Labels
-from relayout.layout.transport import Changes, Refusal, Transport
+from relayout.layout.transport import Refusal, Transport
 from relayout.ops.named_axes import SCALES_PER_AXIS, SOFTMAX_OF_ONE_AXIS, keeps_axes, reduced_axes
 
 RESULT = -1
@@ -33,6 +33,9 @@ class ShuffleFacts:
     apart: bool = False
     """Whether each operand may come in an order of its own, so that they are combined."""
 
+
+NO_SHUFFLES = ShuffleFacts(lambda _view, _orders: ())
+"""Every entry stays where it is."""
 
 EntryRule: TypeAlias = Callable[[NodeView], "EntryMap | Refusal"]
 
@@ -62,8 +65,8 @@ def following(entries: EntryRule) -> ShuffleFacts:
 
     def rule(view: NodeView, orders: Mapping[int, StoredOrder]) -> Sequence[Transport]:
         ((port, order),) = orders.items()
-        found = entries(view)
-        if isinstance(found, Refusal) or not isinstance(order, Shuffle):
+        found = entries(view) if isinstance(order, Shuffle) else None
+        if found is None or isinstance(found, Refusal) or not isinstance(order, Shuffle):
             return ()
         label = found.label(port, order.axis)
         answer = None if label is None else _followed(view, found, label, order.places)
@@ -74,7 +77,6 @@ def following(entries: EntryRule) -> ShuffleFacts:
 
 def _followed(view: NodeView, found: EntryMap, label: int, places: EntryPlaces) -> Transport | None:
     inputs: list[StoredOrder | None] = [None] * view.arity
-    takes: dict[int, Shuffle] = {}
     for index, labels in enumerate(found.operands):
         shape = view.shape(index) if view.has(index) else None
         if labels is None or label not in labels or shape is None:
@@ -82,15 +84,12 @@ def _followed(view: NodeView, found: EntryMap, label: int, places: EntryPlaces) 
         axis = labels.index(label)
         if labels.count(label) > 1 or shape[axis] not in {1, len(places)}:
             return None
-        shuffle = Shuffle.of(len(shape), axis, places) if shape[axis] != 1 else None
-        if shuffle is not None and view.is_constant(index):
-            takes[index] = shuffle
-        elif shuffle is not None:
-            inputs[index] = shuffle
-    if not takes and not any(inputs):
+        if shape[axis] != 1:
+            inputs[index] = Shuffle.of(len(shape), axis, places)
+    if not any(inputs):
         return None
     outputs = [_of_result(labels, label, places) for labels in found.results]
-    return Transport(tuple(inputs), tuple(outputs), Changes(takes=takes))
+    return Transport(tuple(inputs), tuple(outputs))
 
 
 def _of_result(labels: Labels, label: int, places: EntryPlaces) -> Shuffle | None:
@@ -122,6 +121,8 @@ def by_channel(view: NodeView) -> EntryMap | Refusal:
     """Each channel has parameters of its own."""
     if view.results > 1 or view.integer("training_mode", 0):
         return Refusal(f"{view.op_type} also returns its statistics")
+    if not view.integer("spatial", 1):
+        return Refusal(f"{view.op_type} with spatial=0 has parameters for every place")
     labels = _axes(view)
     return EntryMap((labels, *((1,),) * (view.arity - 1)), (labels,))
 
@@ -266,14 +267,10 @@ def concat(view: NodeView, orders: Mapping[int, StoredOrder]) -> Sequence[Transp
         parts = [_places(shuffles.get(i), length) for i, length in enumerate(whole)]
     if parts is None:
         return ()
-    found = [Shuffle.of(rank, axis, part) for part in parts]
-    takes = {i: s for i, s in enumerate(found) if s and view.is_constant(i)}
-    inputs = tuple(None if i in takes else s for i, s in enumerate(found))
+    inputs = tuple(Shuffle.of(rank, axis, part) for part in parts)
     joined = np.concatenate([start + part for start, part in zip(starts, parts, strict=False)])
     result = Shuffle.of(rank, axis, joined)
-    if result is None or (not takes and not any(inputs)):
-        return ()
-    return (Transport(inputs, (result,), Changes(takes=takes)),)
+    return () if result is None else (Transport(inputs, (result,)),)
 
 
 def _places(shuffle: Shuffle | None, length: int) -> EntryPlaces:

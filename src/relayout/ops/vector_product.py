@@ -1,6 +1,6 @@
 """Products of matrices with a vector, which is the same stored as a row or as a column.
 
-A vector in front of a matrix is multiplied along the rows of the matrix, one behind it along the
+A vector in front of a matrix is multiplied along the rows of the matrix, one after it along the
 columns. So a matrix that is stored transposed is read where it lies by exchanging the factors.
 """
 
@@ -32,7 +32,7 @@ class VectorProduct:
 
     @classmethod
     def of(cls, view: NodeView, dialect: Dialect) -> VectorProduct | None:
-        """None where both factors are matrices, or both are vectors, or nobody knows."""
+        """None where both factors are matrices, or both are vectors, or that is not known."""
         shapes = [view.shape(slot) for slot in dialect.slots]
         for matrix, shape in enumerate(shapes):
             other = shapes[1 - matrix]
@@ -53,18 +53,18 @@ class VectorProduct:
     def following(self, order: Permutation) -> Transport | Refusal:
         """The node for matrices in any order.
 
-        Axes that are stored behind the one that is summed over become one, by a Reshape, which
+        Axes that are stored after the one that is summed over become one, by a Reshape, which
         copies nothing.
         """
         written = self.dialect.write(self.view, PLAIN, PLAIN)
         if written is None or not self._is_stated_by_flags():
             return Refusal(f"{self.view.op_type} with a vector is left as it is given")
-        behind = order.rank - 1 - order.position(self.summed)
-        is_exchanged = self.matrix != (RIGHT if behind else LEFT)
+        inner = order.rank - 1 - order.position(self.summed)
+        is_exchanged = self.matrix != (RIGHT if inner else LEFT)
         places = self.dialect.exchanged(self.view) if is_exchanged else None
         if is_exchanged and places is None:
             return Refusal(f"{self.view.op_type} has factors that cannot change places")
-        reshaped = self._reshaped(order, behind) if behind > 1 else Changes()
+        reshaped = self._reshaped(order, inner) if inner > 1 else Changes()
         if isinstance(reshaped, Refusal):
             return reshaped
         inputs: list[Permutation | None] = [None] * self.view.arity
@@ -91,10 +91,10 @@ class VectorProduct:
         reading = self.dialect.given(self.view)[self.matrix]
         return reading in ((PLAIN,) if self.matrix == LEFT else (PLAIN, TRANSPOSED))
 
-    def _reshaped(self, order: Permutation, behind: int) -> Changes | Refusal:
+    def _reshaped(self, order: Permutation, inner: int) -> Changes | Refusal:
         stored = order.reorder(sizes_of(self.shape, "matrix"))
-        before, after = stored[: -behind - 1], stored[-behind:]
-        into = _target(stored, (*stored[:-behind], product(after)))
+        before, after = stored[: -inner - 1], stored[-inner:]
+        into = _target(stored, (*stored[:-inner], product(after)))
         back = _target((*before, product(after)), (*before, *after))
         if into is None or back is None or 0 in self.shape:
             return Refusal(f"{self.view.op_type} has lengths that no Reshape could state")

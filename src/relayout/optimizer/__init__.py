@@ -1,1 +1,1 @@
-"""From a model to its result: read, prepared, optimised in several attempts, verified, written."""
+"""From a model to its result: read, prepared, optimised in rounds, verified, written."""

@@ -61,6 +61,7 @@ def compare_strategies(
     stage("reading")
     given = opened(source, fix_defaults=fix_defaults)
     check_names(given, inputs)
+    runtime.check_gate(given.ir)
     with paused_collector():
         prepared = prepare(given, runtime, inputs.dims)
     records, bound = [], 0

@@ -8,14 +8,14 @@ from dataclasses import replace
 
 from relayout.report.layouts import LayoutsRecord
 
-DERIVED = re.compile(r"(.+)_(?:\d+|restated|reshaped)")
+DERIVED = re.compile(r"(.+)_(?:\d+|\d~[0-9a-f]+|restated|reshaped)")
 """A tensor that is stored in another order is named after the one it was, and its order."""
 
 
 def converted(given: LayoutsRecord, result: LayoutsRecord, target: str) -> LayoutsRecord:
     """The tensors as given, each with the layouts that it has in the result.
 
-    One that kept its name kept its layout, even if nothing in the result tells it any more.
+    One that kept its name kept its layout, even if nothing in the result fixes it any more.
     """
     owners = {tensor.name: tensor for tensor in given.tensors}
     layouts: dict[str, dict[str, None]] = {name: {} for name in owners}

@@ -93,6 +93,7 @@ def optimize(
     asked = as_asked(given, opset, fix_defaults=fix_defaults)
     if asked.frozen is not None:
         return road.copied(terms, asked.frozen)
+    runtime.check_gate(asked.ir)
     stage("optimising")
     with paused_collector():
         prepared = prepare(asked, runtime, inputs.dims)

@@ -60,7 +60,6 @@ class Prepared:
 def prepare(given: LoadedModel, target: Target, dims: Mapping[str, int]) -> Prepared:
     """A model with what all attempts for a target have in common."""
     check_kernels(given.ir)
-    target.check_gate(given.ir)
     informed = given.clone()
     simplified = replace(informed, editable=learn_shapes(informed.ir))
     timing, watching = Timing(), SpeltOut(target)

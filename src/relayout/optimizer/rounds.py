@@ -27,16 +27,14 @@ from relayout.layout.transport import Changes
 from relayout.optimizer.attempts import NO_BETTER, Search, Trial
 from relayout.optimizer.pipeline import CHOICE, Outcome, split_axes
 from relayout.optimizer.prepare import prepare
+from relayout.rewrite.dead import REMOVE_DEAD
 from relayout.rewrite.refine import has_vague_moves
+from relayout.rewrite.transposes import ComposeChain, DropIdentity, FoldConstant, ShareEqual
 
 DISSOLVED = frozenset(
     {
-        RESTATE,
-        "compose Transposes",
-        "drop identity Transpose",
-        "fold Transpose of a constant",
-        "remove dead node",
-        "share equal Transposes",
+        *(RESTATE, REMOVE_DEAD, ComposeChain().name, DropIdentity().name),
+        *(FoldConstant().name, ShareEqual().name),
     }
 )
 """Rewrites after which the next round would state the same problem: Transposes dissolve in it."""
@@ -139,7 +137,7 @@ def _has_unit_axis(shape: Sequence[object] | None) -> bool:
 
 def _is_other_operator(changes: Changes) -> bool:
     """Whether more than parameters change, so that the rules of other operators apply."""
-    return replace(changes, attributes={}, constants={}, takes={}) != Changes()
+    return replace(changes, attributes={}, constants={}) != Changes()
 
 
 def best_form(

@@ -11,6 +11,8 @@ from relayout.graph.names import Names
 from relayout.graph.region import regions_of
 from relayout.ops.registry import computes_only
 
+REMOVE_DEAD = "remove dead node"
+
 
 def remove_dead(model: ir.Model) -> Counter[str]:
     """Remove every dead node that only computes, and the initialisers that die with it."""
@@ -19,5 +21,5 @@ def remove_dead(model: ir.Model) -> Counter[str]:
     for region in regions_of(model):
         editor = Editor(region, names, computes_only)
         for node in reversed(region.graph):
-            applied["remove dead node"] += editor.discard(node)
+            applied[REMOVE_DEAD] += editor.discard(node)
     return applied

@@ -12,8 +12,9 @@ from relayout.graph.read import NodeView
 from relayout.graph.region import KERNEL_DOMAIN, regions_of
 from relayout.ops.einsum import product_as_einsum
 from relayout.ops.measure import Objective
-from relayout.ops.registry import rule_of
+from relayout.ops.registry import rule_of, shuffles_of
 from relayout.ops.rule import OpRule, barrier
+from relayout.ops.shuffles import NO_SHUFFLES, ShuffleFacts
 from relayout.registry.registry import Registry
 from relayout.targets import nhwc, ort, ort_quantised
 from relayout.targets.channels_last import HWIO, HWOI, KERNELS, OHWI, ChannelsLastKernel
@@ -54,6 +55,10 @@ class Target:
         rule = self.rules.get(key) or rule_of(view)
         is_product = self.einsum and key == ("", "MatMul")
         return replace(rule, separate=product_as_einsum) if is_product else rule
+
+    def shuffles_of(self, view: NodeView) -> ShuffleFacts:
+        """What a node makes of entries in another order; one that is kept has its own."""
+        return NO_SHUFFLES if self.gate and self.gate.keeps(view) else shuffles_of(view)
 
     def lacking(self, model: ir.Model) -> int:
         """How many nodes of a model run in an order that the target has no kernel for."""

@@ -77,10 +77,6 @@ class Restatement:
         changes = self.changes
         if value is None:
             return None
-        if index in changes.takes:
-            taken = changes.takes[index]
-            places = taken.places.tolist()
-            return self.writer.gathered(value, places, before=self.node, axis=taken.axis)
         if index in changes.gathers:
             return self.writer.gathered(value, changes.gathers[index], before=self.node)
         if index in changes.unsqueezes:
