@@ -21,6 +21,7 @@ from relayout.cli.terminal import (
     show,
 )
 from relayout.errors import RelayoutError
+from relayout.graph.collector import paused_collector
 
 if TYPE_CHECKING:
     from relayout.optimizer.result import Result
@@ -56,6 +57,11 @@ def add_parser(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    with paused_collector():
+        return _run(options)
+
+
+def _run(options: argparse.Namespace) -> int:
     from relayout import api
     from relayout.assign.strategies.registry import strategy_of
     from relayout.report.text import run_text

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from relayout.layout.blocks import UNIT, Block, Reshaping, Size, Sizes
 from relayout.layout.permutation import Permutation
 from relayout.layout.shuffle import Shuffle, StoredOrder, arranged, elements
+
+MOST_ENTRIES = 1 << 18
+"""Blocks of more elements than this are not looked at: to place each of them takes time."""
 
 
 def carry_entries(given: Reshaping, order: StoredOrder) -> StoredOrder | None:
@@ -30,7 +34,7 @@ def _through(
     block, inner = found
     lengths = _numbers([source[axis] for axis in block.source])
     asked = _numbers([result[axis] for axis in block.result])
-    if lengths is None or asked is None:
+    if lengths is None or asked is None or prod(lengths) > MOST_ENTRIES:
         return None
     arrangement = arranged(elements(inner, lengths), asked)
     return None if arrangement is None else _placed(arrangement, block.result, len(result))
