@@ -57,6 +57,26 @@ def test_a_parameter_of_unknown_rank(node: str) -> None:
     np.testing.assert_allclose(np.asarray(got), np.asarray(wanted), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize(("spatial", "transposes"), [(0, 1), (1, 0)])
+def test_parameters_for_every_place(spatial: int, transposes: int) -> None:
+    """Places that a product makes in any order may not leave the parameters they belong to."""
+    shape = "[6,4]" if spatial == 0 else "[6]"
+    count = 24 if spatial == 0 else 6
+    parameters = ", ".join(
+        f"float{shape} {name} = {{{','.join(str(1 + (i * step) % 5) for i in range(count))}}}"
+        for step, name in enumerate(("scale", "shift", "mean", "variance"), 1)
+    )
+    columns = ",".join(str(i % 7 - 3) for i in range(12))
+    text = f"""g (float[N,6,3] x) => (float[N,6,4] y) <float[3,4] w = {{{columns}}}, {parameters},
+        int64[4] apart = {{0,6,2,2}}, int64[3] joined = {{0,6,4}}> {{
+        m = MatMul(x, w)
+        n = BatchNormalization<spatial={spatial}>(m, scale, shift, mean, variance)
+        a = Reshape(n, apart)
+        b = Transpose<perm=[0,1,3,2]>(a)
+        y = Reshape(b, joined) }}"""
+    assert left(parse(text, opset=8)) == transposes
+
+
 def test_what_is_kept_keeps_its_weights() -> None:
     text = f"g (float[N,6,4] s) => (float[N,5,4] y) <{WEIGHT}> {{ {SHUFFLED} y = Conv(c, w) }}"
     assert left(parse(text), keep=["op:Conv"]) == 1

@@ -65,8 +65,10 @@ def following(entries: EntryRule) -> ShuffleFacts:
 
     def rule(view: NodeView, orders: Mapping[int, StoredOrder]) -> Sequence[Transport]:
         ((port, order),) = orders.items()
-        found = entries(view) if isinstance(order, Shuffle) else None
-        if found is None or isinstance(found, Refusal) or not isinstance(order, Shuffle):
+        if not isinstance(order, Shuffle):
+            return ()
+        found = entries(view)
+        if isinstance(found, Refusal):
             return ()
         label = found.label(port, order.axis)
         answer = None if label is None else _followed(view, found, label, order.places)
