@@ -57,7 +57,11 @@ def test_calibrate_shows_what_is_chosen_and_keeps_it(
     assert {"torch convolution, NHWC", "torch convolution, NCHW"} <= names
     quiet = {kernel["operator"] for kernel in first["kernels"] if not is_noisy(kernel)}
     kept, again = quiet_times(first), quiet_times(second)
-    assert all(again[key] == seconds for key, seconds in kept.items() if key[0] in quiet)
+    kept = {key: seconds for key, seconds in kept.items() if key[0] in quiet}
+    # Noise elsewhere may change the choice, and with it which copies are asked for.
+    is_quiet = not any(map(is_noisy, first["kernels"]))
+    listed = kept if is_quiet else kept.keys() & again.keys()
+    assert all(again[key] == kept[key] for key in listed)
 
 
 def is_noisy(kernel: Any) -> bool:
