@@ -24,7 +24,7 @@ from relayout.assign.problem import (
 )
 from relayout.assign.terms import Terms
 from relayout.assign.variants import NodeVariants
-from relayout.graph.read import constant_of, is_op
+from relayout.graph.read import constant_of, is_op, shape_of
 from relayout.infer.colours import infer_colours
 from relayout.layout.layout import Colour, Layout, LayoutClass
 from relayout.layout.shuffle import Shuffle, StoredOrder
@@ -134,6 +134,7 @@ class _Drafting:
             self.tensors[frame.tensor] = tensor
             self.touching[frame.tensor] = []
             self.waiting.extend((tensor, order) for order in tensor.orders if order is not None)
+        self.tensors[frame.tensor].see(frame.view, shape_of(value))
         return frame
 
     def spread(self) -> None:
