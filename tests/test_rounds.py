@@ -101,3 +101,33 @@ def test_copies_are_priced_by_the_numbers_that_transposes_are_measured_by() -> N
     result = optimize(given, verify=False)
     assert (result.after.transposes, result.after.bytes_moved) == (1, 2 * 4 * 32 * 32 * 32)
     assert not optimize(result.model, verify=False).changed
+
+
+def _head(read: str, channels: int, written: int, name: str) -> tuple[str, str]:
+    """A pointwise convolution with a bias whose result is stored channels last; its constants."""
+    weights = ",".join(str(number % 7) for number in range(channels * written))
+    biases = ",".join(map(str, range(written)))
+    constants = (
+        f"float[{written},{channels},1,1] w{name} = {{{weights}}}, "
+        f"float[{written}] b{name} = {{{biases}}}"
+    )
+    nodes = f"""c{name} = Conv({read}, w{name}, b{name})
+      t{name} = Transpose<perm=[0,2,3,1]>(c{name}) {name} = Reshape(t{name}, flat)"""
+    return nodes, constants
+
+
+def test_fewer_transposes_are_found_where_the_fewest_would_move_more() -> None:
+    """Two heads share one copy where their features are fewer than their results, else not."""
+    heads = [_head("f", 8, 7, "p"), _head("f", 8, 2, "q"), _head("g", 9, 2, "r")]
+    heads.append(_head("g", 9, 3, "s"))
+    given = parse(f"""g (float[1,8,4,4] x, float[1,9,4,4] z, float[8,8,3,3] v, float[9,9,3,3] w)
+      => (float[N,P] p, float[N,Q] q, float[N,R] r, float[N,S] s)
+      <int64[2] flat = {{1, -1}}, {", ".join(constants for _, constants in heads)}> {{
+      f = Conv<pads=[1,1,1,1]>(x, v) g = Conv<pads=[1,1,1,1]>(z, w)
+      {" ".join(nodes for nodes, _ in heads)} }}""")
+    result = optimize(given, minimize="count")
+    assert result.attempts[0].transposes == 2
+    assert (result.before.transposes, result.after.transposes) == (4, 3)
+    assert result.after.bytes_moved < result.before.bytes_moved
+    assert result.accepted
+    assert not optimize(result.model, minimize="count", verify=False).changed

@@ -168,8 +168,8 @@ class _Drafting:
         if other is transport:
             draft.shuffled += is_shuffled
             return
-        extra_bytes = self.pricing.extra_bytes
-        if extra_bytes(draft, transport) < extra_bytes(draft, other):
+        dims = self.terms.dims
+        if draft.extra_bytes(transport, dims) < draft.extra_bytes(other, dims):
             draft.variants[form] = transport
 
     def _is_too_rough(self, draft: Draft, transport: Transport) -> bool:

@@ -53,7 +53,12 @@ class Pricing:
     def extra_bytes(self, draft: Draft, transport: Transport) -> int:
         """What a restatement moves beyond what the model does as given."""
         runs = self.part.runs[self.part.parent_graph(draft.node)]
-        return runs * draft.extra_bytes(transport, self.terms.dims)
+        counted = draft.moved_bytes if self.terms.ignores_passes else draft.extra_bytes
+        return runs * counted(transport, self.terms.dims)
+
+    def ignored_passes(self, transport: Transport) -> int:
+        """How often a restatement reads a tensor again, where that only decides between equals."""
+        return transport.changes.extra_passes if self.terms.ignores_passes else 0
 
     def stores_twice(self, draft: Draft, transport: Transport) -> bool:
         """Whether a restatement needs a constant in another form than its other readers."""
@@ -94,8 +99,9 @@ class Pricing:
         ]
         lacking = sum(draft.lacks_kernel(draft.given) for draft in drafts)
         weigh = _weighing(self.terms.objective, copies, extras, lacking)
-        # Among choices that move the same, one that stores fewer constants twice costs least.
+        # Among choices that move the same, one with fewer passes and constants stored twice is best.
         most = sum(bool(self._tied_operands(draft)) for draft in drafts)
+        most += sum(max(map(self.ignored_passes, draft.variants.values())) for draft in drafts)
         most += sum(len(tensor.orders) - 1 for tensor in tensors if self.is_folded(tensor))
         return weigh if not most else lambda size, count: (most + 1) * weigh(size, count)
 
@@ -119,7 +125,8 @@ class CostTable:
     def of_variant(self, draft: Draft, transport: Transport) -> int:
         count = COPIES_WITHOUT_KERNEL if draft.lacks_kernel(transport) else 0
         price = self.weigh(self.pricing.extra_bytes(draft, transport), count)
-        return price + self.pricing.stores_twice(draft, transport)
+        ties = self.pricing.ignored_passes(transport) + self.pricing.stores_twice(draft, transport)
+        return price + ties
 
     def of_copy(self, tensor: Tensor, size: int) -> int:
         """A copy that moves so many bytes."""

@@ -12,7 +12,7 @@ from relayout.assign.choose import ChooseLayouts
 from relayout.assign.strategies.registry import Budget, Strategy
 from relayout.assign.terms import Terms
 from relayout.graph.io.model import LoadedModel
-from relayout.ops.measure import Measure, bytes_of_constants, measure
+from relayout.ops.measure import Measure, Objective, bytes_of_constants, measure
 from relayout.optimizer.pipeline import Checking, Outcome, Timing, chosen
 from relayout.optimizer.prepare import Prepared
 
@@ -48,6 +48,7 @@ class Attempt:
             *(["products as Einsum"] if terms.target.einsum else []),
             *([] if terms.recomputes else ["no operator restated"]),
             *(["sums of products as given"] if terms.keeps_sums else []),
+            *(["whatever operators read again"] if terms.ignores_passes else []),
         )
         again = f"round {self.round_number}: " if self.round_number > 1 else ""
         return again + ", ".join((f"fewest {terms.objective.noun}", *extras))
@@ -218,5 +219,6 @@ def _instead_of(trial: Trial) -> Iterator[Attempt]:
     if trial.applied[STATE_AS_EINSUM]:
         products = replace(terms, target=replace(terms.target, einsum=False))
         yield Attempt(products, note=f"{reason}no product was stated as Einsum")
-    other = replace(terms, objective=terms.objective.other)
+    is_count = terms.objective is Objective.COUNT
+    other = replace(terms, objective=terms.objective.other, ignores_passes=is_count)
     yield Attempt(other, note=f"{reason}the fewest {other.objective.noun} were chosen")
