@@ -8,7 +8,7 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 
 from relayout.layout.blocks import sizes_of
-from relayout.rewrite.links import BlockMove
+from relayout.layout.block_move import BlockMove
 from tests.layout.test_strided_view import run
 from tests.rewrite.rewriting import (
     assert_kept,

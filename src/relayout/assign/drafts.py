@@ -133,6 +133,8 @@ class NodeDraft(Draft):
     def moved_bytes(self, transport: Transport, dims: Mapping[str, int]) -> int:
         """Without a kernel the target would copy operands and result; it counts as twice that."""
         extra = self._bytes_inside(transport, dims)
+        if transport.changes.copies:
+            extra += 2 * bytes_of(self.node.outputs[0], dims)
         if not self.lacks_kernel(transport):
             return extra
         read = [self.node.inputs[index] for index in self.ways.reads]

@@ -27,14 +27,14 @@ Weigh: TypeAlias = Callable[[int, int], int]
 
 
 def _weighing(
-    objective: Objective, copies: Sequence[int], extras: Sequence[Sequence[int]], lacking: int
+    objective: Objective, copies: Sequence[int], extras: Sequence[Sequence[int]], counted: int
 ) -> Weigh:
     """Prices in which the secondary figure can never add up to one unit of the primary.
 
     `copies` are the bytes of all copies that there can be, `extras` those of the restatements of
-    each node, and `lacking` the operators that a lack of kernels can cost something.
+    each node, and `counted` how many Transposes operators can count as at most.
     """
-    most = len(copies) + COPIES_WITHOUT_KERNEL * lacking
+    most = len(copies) + counted
     moved = sum(copies) + sum(map(max, extras))
     unit = math.gcd(*copies, *(extra for node in extras for extra in node)) or 1
     if objective is Objective.BYTES:
@@ -97,9 +97,10 @@ class Pricing:
             [self.extra_bytes(draft, transport) for transport in draft.variants.values()]
             for draft in drafts
         ]
-        lacking = sum(draft.lacks_kernel(draft.given) for draft in drafts)
-        weigh = _weighing(self.terms.objective, copies, extras, lacking)
-        # Among choices that move the same, one with fewer passes and constants stored twice is best.
+        most = COPIES_WITHOUT_KERNEL * sum(draft.lacks_kernel(draft.given) for draft in drafts)
+        most += sum(any(form.changes.copies for form in each.variants.values()) for each in drafts)
+        weigh = _weighing(self.terms.objective, copies, extras, most)
+        # Of choices that move the same, fewer passes and fewer constants stored twice decide.
         most = sum(bool(self._tied_operands(draft)) for draft in drafts)
         most += sum(max(map(self.ignored_passes, draft.variants.values())) for draft in drafts)
         most += sum(len(tensor.orders) - 1 for tensor in tensors if self.is_folded(tensor))
@@ -124,6 +125,7 @@ class CostTable:
 
     def of_variant(self, draft: Draft, transport: Transport) -> int:
         count = COPIES_WITHOUT_KERNEL if draft.lacks_kernel(transport) else 0
+        count += transport.changes.copies
         price = self.weigh(self.pricing.extra_bytes(draft, transport), count)
         ties = self.pricing.ignored_passes(transport) + self.pricing.stores_twice(draft, transport)
         return price + ties
