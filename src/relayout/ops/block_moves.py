@@ -9,7 +9,7 @@ from relayout.layout.block_move import MODES, BlockMove
 from relayout.layout.blocks import Reshaping, Sizes, sizes_of
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Changes, Refusal, Transport
-from relayout.ops.rule import Orders, OpRule, barrier
+from relayout.ops.rule import OpRule, Orders, barrier
 
 if TYPE_CHECKING:
     from relayout.graph.read import NodeView

@@ -13,14 +13,12 @@ from relayout.layout.blocks import (
     REST,
     UNIT,
     Reshaping,
-    Size,
     Sizes,
     Symbol,
     length_of,
     product,
     sizes_of,
 )
-from relayout.layout.permutation import Permutation
 from relayout.layout.strided_view import Link, same_elements
 from relayout.ops.named_axes import AXES
 from relayout.ops.views import TARGET
