@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from relayout.layout.blocks import Size, Sizes
 from relayout.layout.permutation import Permutation
@@ -10,9 +11,11 @@ from relayout.layout.permutation import Permutation
 BLOCK_MOVES = ("DepthToSpace", "SpaceToDepth")
 MODES = ("DCR", "CRD")
 
-_CHANNELS_APART = ((0,), (1, 2, 3), (4,), (5,))
+Factors: TypeAlias = tuple[tuple[int, ...], ...]
+
+_CHANNELS_APART: Factors = ((0,), (1, 2, 3), (4,), (5,))
 """The factors of batch, channels, height and width, where channels are split."""
-_PIXELS_APART = ((0,), (1,), (2, 3), (4, 5))
+_PIXELS_APART: Factors = ((0,), (1,), (2, 3), (4, 5))
 """And where height and width are."""
 
 
@@ -40,9 +43,8 @@ class BlockMove:
         if links is None:
             return None
         tall, move, merged = links
-        apart, joined = _CHANNELS_APART, _PIXELS_APART
-        if not self.spreads:
-            apart, joined = joined, apart
+        apart = _CHANNELS_APART if self.spreads else _PIXELS_APART
+        joined = _PIXELS_APART if self.spreads else _CHANNELS_APART
         stored = [factor for axis in order for factor in apart[axis]]
         wanted = [move.axes[place] for axis in result_order for place in joined[axis]]
         perm = Permutation(tuple(stored.index(factor) for factor in wanted))

@@ -81,9 +81,9 @@ def joined_lengths(view: NodeView, _known: Known) -> Entries | None:
     if not parts or len(parts) < len(shapes) or len(ranks) > 1:
         return None
     axis = view.integer("axis", 0) % ranks.pop()
-    joined = [part[axis] for part in parts]
+    numbers = [length for part in parts if isinstance(length := part[axis], int)]
     lengths = [_first_number(side) for side in zip(*parts, strict=True)]
-    lengths[axis] = sum(map(int, joined)) if all(isinstance(n, int) for n in joined) else None
+    lengths[axis] = sum(numbers) if len(numbers) == len(parts) else None
     return tuple(None if length is None else size_of(length) for length in lengths)
 
 
