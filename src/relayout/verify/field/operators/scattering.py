@@ -1,0 +1,55 @@
+"""Operators that write elements at indexes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from relayout.verify.field.call import at_one_type
+from relayout.verify.field.operators.indexing import elements_at, places
+from relayout.verify.field.residues import reduced
+from relayout.verify.field.values import FieldTensor, UnknownError
+
+if TYPE_CHECKING:
+    from relayout.verify.field.call import FieldCall, FieldKernel
+    from relayout.verify.inputs import Array
+
+
+def scatter_elements(call: FieldCall) -> FieldTensor:
+    (data, updates), kind = at_one_type([call.tensor(0), call.tensor(2)])
+    axis = call.integer("axis", 0)
+    indexes = places(call.tensor(1), data.shape[axis])
+    return _written(call, kind, data, elements_at(indexes, axis), updates)
+
+
+def scatter_nd(call: FieldCall) -> FieldTensor:
+    (data, updates), kind = at_one_type([call.tensor(0), call.tensor(2)])
+    indexes = call.tensor(1)
+    columns = tuple(
+        places(indexes.with_data(indexes.data[..., i]), data.shape[i])
+        for i in range(indexes.shape[-1])
+    )
+    return _written(call, kind, data, columns, updates)
+
+
+def _written(
+    call: FieldCall, kind: FieldTensor, data: Array, at: tuple[Any, ...], updates: Array
+) -> FieldTensor:
+    result = data.copy()
+    how = call.text("reduction", "none")
+    if how == "none":
+        result[at] = updates
+    elif how == "add":
+        np.add.at(result, at, updates)
+        result = result if kind.is_true else reduced(result)
+    else:
+        raise UnknownError(f"reduction '{how}' is not known")
+    return kind.with_data(result)
+
+
+KERNELS: dict[str, FieldKernel] = {
+    "Scatter": scatter_elements,
+    "ScatterElements": scatter_elements,
+    "ScatterND": scatter_nd,
+}
