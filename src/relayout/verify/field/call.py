@@ -16,6 +16,7 @@ from relayout.verify.field.values import (
     FieldSequence,
     FieldTensor,
     FieldValue,
+    SteeredError,
     UnknownError,
     residue_tensor,
 )
@@ -77,7 +78,7 @@ class FieldCall:
         """Numbers that steer the operator."""
         tensor = self.tensor(index)
         if not tensor.is_true:
-            raise UnknownError(f"operand {index} steers it and is computed from floats")
+            raise SteeredError(f"operand {index} steers it and is computed from floats")
         return tensor.data
 
     def integers(self, index: int) -> list[int]:

@@ -1,4 +1,4 @@
-"""How a call is computed: moved, as true numbers, over the field, by its definition, or as a hash."""
+"""How a call is computed: moved, truly, over the field, by its definition, or as a hash."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from relayout.verify.field.definitions import defined
 from relayout.verify.field.opaque import opaque
 from relayout.verify.field.operators.registry import KERNELS, MOVEMENTS
 from relayout.verify.field.true_numbers import computed_truly
-from relayout.verify.field.values import FieldTensor, UnknownError, UnknownValue
+from relayout.verify.field.values import FieldTensor, SteeredError, UnknownError, UnknownValue
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +25,8 @@ def computed(call: FieldCall) -> Sequence[FieldValue]:
     try:
         results = _computed(call)
     except UnknownError as error:
-        return [UnknownValue(f"{call.name}: {error}")] * call.results
+        misfit = isinstance(error, SteeredError)
+        return [UnknownValue(f"{call.name}: {error}", misfit)] * call.results
     except MISFITS as error:
         return [UnknownValue(f"{call.name} does not run: {error}", misfit=True)] * call.results
     listed = results if isinstance(results, tuple) else (results,)

@@ -1,4 +1,4 @@
-"""What all operators of one run share: its seed, the work it may do, and which branches are taken."""
+"""What all operators of one run share: its seed, its limits, and which branches are taken."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class WorkLimits:
     """How much one run may do: elements of all results, products of all sums, rounds of loops."""
 
-    elements: int = 400_000_000
-    at_once: int = 60_000_000
+    elements: int = 150_000_000
+    at_once: int = 30_000_000
     products: int = 12_000_000_000
     rounds: int = 2_000
 

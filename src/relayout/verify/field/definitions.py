@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import onnx
 from onnx import defs
@@ -26,8 +26,8 @@ def schema_of(call: FieldCall) -> defs.OpSchema | None:
         return None
 
 
-def _body(schema: defs.OpSchema, call: FieldCall) -> onnx.FunctionProto | None:
-    """The newest body that a call of this version may use."""
+def _body(schema: Any, call: FieldCall) -> onnx.FunctionProto | None:
+    """The newest body that a call of this version may use; onnx's types do not state bodies."""
     if schema.has_function:
         version = _newest(schema.function_opset_versions, call.version)
         text = schema.get_function_with_opset_version(version)

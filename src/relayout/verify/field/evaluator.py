@@ -86,6 +86,7 @@ class _Body:
         if unknown is not None:
             return [unknown] * len(node.output)
         function = self.run.functions.get((_plain(node.domain), node.op_type, node.overload))
+        results: Sequence[FieldValue]
         if function is not None:
             results = self._inlined(function, node, operands)
         else:
@@ -129,7 +130,9 @@ class _Body:
     ) -> list[FieldValue]:
         bound = {attribute.name: attribute for attribute in function.attribute_proto}
         for attribute in node.attribute:
-            given = self.bound.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
+            given = (
+                self.bound.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
+            )
             if given is not None:
                 bound[attribute.name] = given
         padded = [*operands, *[None] * (len(function.input) - len(operands))]

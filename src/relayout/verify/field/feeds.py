@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from relayout.verify.bindings import Binding
     from relayout.verify.field.values import FieldValue
-    from relayout.verify.interface import Interface, Port
     from relayout.verify.inputs import Array
+    from relayout.verify.interface import Interface, Port
 
 WORDS = ("0", "1", "2", "10")
 NARROW = 1
@@ -55,7 +55,9 @@ def plans_for(interface: Interface) -> Sequence[FeedPlan]:
     """The plans that make a difference for a model."""
     wide = any(_is_wide(port) for port in (*interface.required, *interface.optional))
     defaults = any(port.element in FLOATS for port in interface.optional)
-    plans = [plan for plan in PLANS if plan.replace_defaults == defaults or not plan.replace_defaults]
+    plans = [
+        plan for plan in PLANS if plan.replace_defaults == defaults or not plan.replace_defaults
+    ]
     return plans if wide else [plan for plan in plans if plan.high == 8]
 
 

@@ -16,6 +16,7 @@ FIRST_FACTOR = np.uint64(0xBF58476D1CE4E5B9)
 SECOND_FACTOR = np.uint64(0x94D049BB133111EB)
 STEP = 0x9E3779B97F4A7C15
 MASK = (1 << 64) - 1
+BLOCK = 1 << 15
 
 
 def key_of(*parts: object) -> int:
@@ -25,28 +26,42 @@ def key_of(*parts: object) -> int:
 
 def mixed(words: _Words, key: int) -> _Words:
     """The finaliser of splitmix64: every bit of the result depends on every bit given."""
-    result = words + np.uint64(key & MASK)
-    result ^= result >> np.uint64(30)
-    result *= FIRST_FACTOR
-    result ^= result >> np.uint64(27)
-    result *= SECOND_FACTOR
-    result ^= result >> np.uint64(31)
-    return result
+    given = words.reshape(-1)
+    result = np.empty_like(given)
+    spare = np.empty(min(given.size, BLOCK), np.uint64)
+    for start in range(0, given.size, BLOCK):
+        _mix(given[start : start + BLOCK], result[start : start + BLOCK], spare, key)
+    return result.reshape(words.shape)
+
+
+def _mix(given: _Words, result: _Words, spare: _Words, key: int) -> None:
+    """One block, which stays in the cache."""
+    spare = spare[: given.size]
+    np.add(given, np.uint64(key & MASK), out=result)
+    for shift, factor in ((30, FIRST_FACTOR), (27, SECOND_FACTOR), (31, None)):
+        np.right_shift(result, np.uint64(shift), out=spare)
+        np.bitwise_xor(result, spare, out=result)
+        if factor is not None:
+            np.multiply(result, factor, out=result)
 
 
 def words_of(numbers: Residues) -> _Words:
-    return np.ascontiguousarray(numbers).astype(np.uint64)
+    return np.ascontiguousarray(numbers, np.int64).view(np.uint64)
 
 
 def residues_from(words: _Words) -> Residues:
-    return np.asarray((words >> np.uint64(33)) % np.uint64(PRIME), np.int64)
+    """The upper bits; the words are used up."""
+    np.right_shift(words, np.uint64(33), out=words)
+    np.remainder(words, np.uint64(PRIME), out=words)
+    return words.view(np.int64)
 
 
 def hashed(key: int, operands: Sequence[Residues]) -> Residues:
-    """A function of the elements at one place of all operands, which are broadcast."""
+    """A function of the elements at one place of all operands, which have one shape."""
     state = mixed(words_of(operands[0]), key)
     for place, operand in enumerate(operands[1:], 1):
-        state = mixed(state + mixed(words_of(operand), key + place * STEP), key)
+        state += mixed(words_of(operand), key + place * STEP)
+        state = mixed(state, key)
     return residues_from(state)
 
 
@@ -54,7 +69,7 @@ def hashed_in_any_order(key: int, operands: Sequence[Residues]) -> Residues:
     """A function of the multiset of elements at one place of all operands."""
     total = mixed(words_of(operands[0]), key)
     for operand in operands[1:]:
-        total = total + mixed(words_of(operand), key)
+        total += mixed(words_of(operand), key)
     return concluded(total, key)
 
 
@@ -66,7 +81,7 @@ def hashed_along(key: int, numbers: Residues, axes: Sequence[int], *, keep: bool
 
 def concluded(total: _Words, key: int) -> Residues:
     """The function of a multiset whose mixed elements have this sum."""
-    return residues_from(mixed(np.atleast_1d(total), key + STEP).reshape(np.shape(total)))
+    return residues_from(mixed(np.asarray(total, np.uint64), key + STEP))
 
 
 def digest(numbers: Residues) -> int:

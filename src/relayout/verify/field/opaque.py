@@ -24,9 +24,7 @@ def opaque(call: FieldCall) -> tuple[FieldTensor | None, ...]:
         raise UnknownError("it is not a function of its operands alone")
     key = call.key("", *(digest(tensor.residues()) for tensor in call.tensors()))
     types = _types(call)
-    return tuple(
-        _spread(call, key_of(key, i), types.get(f"out{i}")) for i in range(call.results)
-    )
+    return tuple(_spread(call, key_of(key, i), types.get(f"out{i}")) for i in range(call.results))
 
 
 def _spread(call: FieldCall, key: int, kind: onnx.TypeProto | None) -> FieldTensor:

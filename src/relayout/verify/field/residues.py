@@ -29,23 +29,30 @@ def reduced(numbers: Array) -> Residues:
     return np.asarray(numbers % PRIME, np.int64)
 
 
-def added(left: Array, right: Array) -> Residues:
-    return reduced(left + right)
+def added(left: Array | int, right: Array | int) -> Residues:
+    return _in_place(left + right)
 
 
-def subtracted(left: Array, right: Array) -> Residues:
-    return reduced(left - right)
+def subtracted(left: Array | int, right: Array | int) -> Residues:
+    return _in_place(left - right)
 
 
-def multiplied(left: Array, right: Array) -> Residues:
-    return reduced(left * right)
+def multiplied(left: Array | int, right: Array | int) -> Residues:
+    return _in_place(left * right)
 
 
 def negated(numbers: Array) -> Residues:
-    return reduced(-numbers)
+    return _in_place(-numbers)
 
 
-def divided(left: Array, right: Array) -> Residues:
+def _in_place(numbers: Array | int) -> Residues:
+    """A new array, reduced where it lies."""
+    new = np.asarray(numbers, np.int64)
+    np.remainder(new, PRIME, out=new)
+    return new
+
+
+def divided(left: Array | int, right: Array) -> Residues:
     return multiplied(left, inverted(right))
 
 
@@ -105,13 +112,13 @@ def product_along(numbers: Residues, axis: int) -> Residues:
     if numbers.shape[axis] == 0:
         shape = (*numbers.shape[:axis], *numbers.shape[axis + 1 :])
         return np.ones(shape, np.int64)
-    return np.take(numbers, 0, axis)
+    return np.asarray(np.take(numbers, 0, axis), np.int64)
 
 
 def summed(numbers: Residues, axes: Sequence[int] | None = None, *, keep: bool = False) -> Residues:
     """Sums of fewer than 2^32 residues fit int64."""
     along = None if axes is None else tuple(axes)
-    return reduced(np.sum(numbers, axis=along, keepdims=keep, dtype=np.int64))
+    return _in_place(np.asarray(np.sum(numbers, axis=along, keepdims=keep, dtype=np.int64)))
 
 
 def encoded(numbers: Array) -> Residues:
@@ -120,7 +127,7 @@ def encoded(numbers: Array) -> Residues:
         return reduced(numbers.astype(np.int64))
     if numbers.dtype.kind == "u":
         return np.asarray(numbers.astype(np.uint64) % np.uint64(PRIME), np.int64)
-    if numbers.dtype.kind == "f" or numbers.dtype.kind == "V":
+    if numbers.dtype.kind in "fV":
         return _encoded_floats(np.asarray(numbers.astype(np.float64)))
     raise TypeError(f"numbers of type {numbers.dtype} have no residues")
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -24,14 +25,14 @@ if TYPE_CHECKING:
     from relayout.verify.field.values import FieldValue
     from relayout.verify.interface import Interface, Port
 
-BINDINGS_OF_A_GROUP = 8
+BINDINGS_OF_A_GROUP = 48
 DEFAULT_LIMITS = WorkLimits()
 
 _Values = dict[str, "FieldValue"]
 
 
 @dataclass(frozen=True, slots=True)
-class _Given:
+class _GivenRun:
     """A run of the given model that works as far as it can: its inputs and outputs."""
 
     feeds: Mapping[str, FieldValue]
@@ -54,33 +55,23 @@ def field_compare(
 ) -> FieldVerdict:
     """The verdict over several sizes of the open lengths: different primes, large ones, all 1."""
     interface = interface_of_model(before)
-    verdict: FieldVerdict | None = None
+    found: list[FieldVerdict] = []
     for ports in ports_to_try(interface.required, NumericOptions()):
-        for group in binding_groups(ports) or [[{}]]:
-            found = _of_group(before, after, ports, group, seed, limits)
-            if found is not None:
-                verdict = found if verdict is None else verdict.merged(found)
-        if verdict is not None:
-            return verdict
-    names = [port.name for port in interface.outputs]
-    return all_unknown(names, "no lengths were found that the given model runs on")
+        pair = _FieldPair(before, after, ports, {}, seed, limits)
+        found += [_of_group(pair, group) for group in binding_groups(ports) or [[{}]]]
+        running = [verdict for verdict in found if not verdict.misfit]
+        if running:
+            return reduce(FieldVerdict.merged, running)
+    return found[-1]
 
 
-def _of_group(
-    before: onnx.ModelProto,
-    after: onnx.ModelProto,
-    ports: Sequence[Port],
-    group: Sequence[Binding],
-    seed: int,
-    limits: WorkLimits,
-) -> FieldVerdict | None:
-    """The verdict at the first binding of a group that the given model runs on."""
+def _of_group(pair: _FieldPair, group: Sequence[Binding]) -> FieldVerdict:
+    """The verdict at the first binding of a group that the given model runs on, or at the last."""
     for binding in islice(group, BINDINGS_OF_A_GROUP):
-        pair = _FieldPair(before, after, ports, binding, seed, limits)
-        verdict = pair.verdict()
-        if verdict is not None:
-            return verdict
-    return None
+        verdict = replace(pair, binding=binding).verdict()
+        if not verdict.misfit:
+            break
+    return verdict
 
 
 def field_run(
@@ -92,9 +83,8 @@ def field_run(
     limits: WorkLimits = DEFAULT_LIMITS,
 ) -> FieldVerdict:
     """The verdict at one binding of the open lengths, whose inputs are drawn by a seed."""
-    interface = interface_of_model(before)
-    pair = _FieldPair(before, after, interface.required, binding, seed, limits)
-    return pair.verdict(at_any_rate=True) or all_unknown(pair.names, "it does not run")
+    ports = interface_of_model(before).required
+    return _FieldPair(before, after, ports, binding, seed, limits).verdict()
 
 
 @dataclass(frozen=True)
@@ -116,29 +106,29 @@ class _FieldPair:
     def names(self) -> list[str]:
         return [port.name for port in self.interface.outputs]
 
-    def verdict(self, *, at_any_rate: bool = False) -> FieldVerdict | None:
-        """The verdict; None where the given model does not run at these lengths."""
+    def verdict(self) -> FieldVerdict:
         change = interface_change(self.interface, interface_of_model(self.after))
         if change:
             return all_unknown(self.names, change)
         try:
-            given = self._given()
-            if given.misfits and not at_any_rate:
-                return None
-            verdict = self._judged(given, None)
-            for forced in (True, False) if given.decided else ():
-                verdict = verdict.merged(self._forced(given, forced, verdict))
+            return self._verdict()
         except TooLargeError as error:
-            return all_unknown(self.names, f"too large: {error}") if at_any_rate or not self.binding else None
+            return all_unknown(self.names, f"too large: {error}", misfit=True)
+
+    def _verdict(self) -> FieldVerdict:
+        given = self._given()
+        verdict = replace(self._judged(given, None), misfit=given.misfits > 0)
+        for forced in (True, False) if given.decided else ():
+            verdict = verdict.merged(self._forced(given, forced, verdict))
         return verdict
 
-    def _given(self) -> _Given:
+    def _given(self) -> _GivenRun:
         """The given model with the first inputs that fit it, or that fit it best."""
-        found: list[_Given] = []
+        found: list[_GivenRun] = []
         for plan in plans_for(self.interface):
             feeds = drawn(self.interface, self.ports, self.binding, plan, self.seed)
             outputs, decided = self._run(self.before, feeds, None)
-            found.append(_Given(feeds, outputs, decided))
+            found.append(_GivenRun(feeds, outputs, decided))
             if not found[-1].misfits:
                 break
         return min(found, key=lambda each: each.misfits)
@@ -149,14 +139,14 @@ class _FieldPair:
         context = FieldContext(self.seed, self.limits, forced)
         return FieldRun(model, context).outputs(feeds), context.decided
 
-    def _judged(self, given: _Given, forced: bool | None) -> FieldVerdict:
+    def _judged(self, given: _GivenRun, forced: bool | None) -> FieldVerdict:
         made, _ = self._run(self.after, given.feeds, forced)
         found = [compared(name, given.outputs[name], made[name]) for name in self.names]
         outputs, counts = zip(*found, strict=True) if found else ((), ())
         return FieldVerdict(tuple(outputs), sum(counts))
 
-    def _forced(self, given: _Given, forced: bool, usual: FieldVerdict) -> FieldVerdict:
+    def _forced(self, given: _GivenRun, forced: bool, usual: FieldVerdict) -> FieldVerdict:
         """With every If that the inputs decide taken one way, if the given model runs that way."""
         outputs, decided = self._run(self.before, given.feeds, forced)
-        one_way = _Given(given.feeds, outputs, decided)
+        one_way = _GivenRun(given.feeds, outputs, decided)
         return usual if one_way.misfits else self._judged(one_way, forced)

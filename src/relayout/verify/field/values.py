@@ -33,6 +33,10 @@ class UnknownError(Exception):
     """What an operator computes is not known over the field."""
 
 
+class SteeredError(UnknownError):
+    """A number that steers an operator is a residue; at other inputs it may be a true one."""
+
+
 class TooLargeError(Exception):
     """A run would take more work than was allowed."""
 

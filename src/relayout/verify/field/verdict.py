@@ -29,12 +29,15 @@ class FieldVerdict:
     """All outputs of a model in its order.
 
     'equal' holds over the field, so for all sums, however they are ordered, and up to collisions of
-    hashes. 'differs' may be rounding alone: a constant that was folded and rounded is another number.
+    hashes. 'differs' may be rounding alone: a constant that was folded and rounded is another
+    number.
     `elements` counts what was compared in outputs that are equal.
     """
 
     outputs: tuple[FieldOutput, ...]
     elements: int = 0
+    misfit: bool = False
+    """Whether the given model does not run at these lengths, or is too large at them."""
 
     @property
     def status(self) -> FieldStatus:
@@ -54,13 +57,12 @@ class FieldVerdict:
     def merged(self, other: FieldVerdict) -> FieldVerdict:
         """Both verdicts on one pair of models: what differs once differs."""
         pairs = zip(self.outputs, other.outputs, strict=True)
-        return FieldVerdict(
-            tuple(_worse(*pair) for pair in pairs), self.elements + other.elements
-        )
+        return FieldVerdict(tuple(_worse(*pair) for pair in pairs), self.elements + other.elements)
 
 
-def all_unknown(names: list[str], reason: str) -> FieldVerdict:
-    return FieldVerdict(tuple(FieldOutput(name, "unknown", reason) for name in names))
+def all_unknown(names: list[str], reason: str, *, misfit: bool = False) -> FieldVerdict:
+    outputs = tuple(FieldOutput(name, "unknown", reason) for name in names)
+    return FieldVerdict(outputs, misfit=misfit)
 
 
 def _worse(left: FieldOutput, right: FieldOutput) -> FieldOutput:
@@ -102,9 +104,7 @@ def _tensors(name: str, before: FieldTensor, after: FieldTensor) -> tuple[FieldO
     if before.shape != after.shape:
         return _other(name, f"its shape {before.shape} became {after.shape}"), 0
     truly = before.is_true and after.is_true and not before.is_float
-    left, right = (
-        (before.data, after.data) if truly else (before.residues(), after.residues())
-    )
+    left, right = (before.data, after.data) if truly else (before.residues(), after.residues())
     unequal = np.asarray(left != right)
     if not unequal.any():
         return FieldOutput(name, "equal"), int(unequal.size)

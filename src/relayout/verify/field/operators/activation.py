@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from relayout.verify.field.hashing import hashed
+from relayout.verify.field.hashing import hashed, hashed_along
 from relayout.verify.field.operators.arithmetic import largest, least
 from relayout.verify.field.residues import added, encoded, inverted, multiplied, subtracted, summed
 
@@ -27,7 +28,7 @@ PLAIN = (
     *("Softsign", "Sqrt", "Mish", "BitwiseNot"),
 )
 # Functions whose attributes are a part of the key, with their defaults.
-PARAMETERS = {
+PARAMETERS: dict[str, dict[str, float | str]] = {
     "Elu": {"alpha": 1.0},
     "Celu": {"alpha": 1.0},
     "Selu": {"alpha": 1.67326319217681884765625, "gamma": 1.05070102214813232421875},
@@ -62,7 +63,7 @@ def sloped(call: FieldCall, slope: Residues | int) -> FieldTensor:
     numbers = call.residues(0)
     above = largest(call, numbers, ZERO)
     below = subtracted(numbers, above)
-    return call.like(added(above, multiplied(below, np.asarray(slope))))
+    return call.like(added(above, multiplied(below, slope)))
 
 
 def leaky_relu(call: FieldCall) -> FieldTensor:
@@ -89,7 +90,7 @@ def hard_sigmoid(call: FieldCall) -> FieldTensor:
 
 
 def _hard_sigmoid(call: FieldCall, alpha: int, beta: int) -> Residues:
-    line = added(multiplied(call.residues(0), np.asarray(alpha)), np.asarray(beta))
+    line = added(multiplied(call.residues(0), alpha), beta)
     return largest(call, ZERO, least(call, ONE, line))
 
 
@@ -101,15 +102,16 @@ def hard_swish(call: FieldCall) -> FieldTensor:
 
 def swish(call: FieldCall) -> FieldTensor:
     numbers = call.residues(0)
-    scaled = multiplied(numbers, np.asarray(call.encoded("alpha", 1.0)))
+    scaled = multiplied(numbers, call.encoded("alpha", 1.0))
     return call.like(multiplied(numbers, function(call, "Sigmoid", scaled)))
 
 
-
-
 def softmax(call: FieldCall, numbers: Residues, axes: tuple[int, ...]) -> Residues:
-    """exp(x) / sum(exp(x)), with exp as a hash."""
-    exponentials = function(call, "Exp", numbers)
+    """exp(x - m) / sum(exp(x - m)) where m is the largest; exp and m are hashes."""
+    if math.prod(numbers.shape[axis] for axis in axes) == 1:
+        return np.ones_like(numbers)
+    highest = hashed_along(call.key("Max"), numbers, axes, keep=True)
+    exponentials = function(call, "Exp", subtracted(numbers, highest))
     return multiplied(exponentials, inverted(summed(exponentials, axes, keep=True)))
 
 

@@ -49,7 +49,7 @@ def divide(call: FieldCall) -> FieldTensor:
     left, right = call.residues(0), call.residues(1)
     if call.tensor(0).is_float:
         return call.like(divided(left, right))
-    return call.like(hashed(call.key("Div"), [left, right]))
+    return call.like(hashed(call.key("Div"), np.broadcast_arrays(left, right)))
 
 
 def raise_to(call: FieldCall) -> FieldTensor:
@@ -62,7 +62,7 @@ def raise_to(call: FieldCall) -> FieldTensor:
             return call.like(power(np.broadcast_to(base, shape), int(number)))
         if number == 0.5:
             return call.like(hashed(call.key("Sqrt"), [np.broadcast_to(base, shape)]))
-    return call.like(hashed(call.key("Pow"), [base, exponent.residues()]))
+    return call.like(hashed(call.key("Pow"), np.broadcast_arrays(base, exponent.residues())))
 
 
 def total(call: FieldCall) -> FieldTensor:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from relayout.verify.field.definitions import defined
 from relayout.verify.field.operators.activation import function, softmax
 from relayout.verify.field.residues import (
     NEGATIVE_INFINITY,
@@ -52,7 +53,7 @@ def scale_of(call: FieldCall, depth: int) -> int:
 
 def scores(call: FieldCall, heads: HeadsApart) -> Residues:
     product = call.product(heads.query, heads.key.swapaxes(-1, -2))
-    return multiplied(product, np.asarray(scale_of(call, heads.query.shape[-1])))
+    return multiplied(product, scale_of(call, heads.query.shape[-1]))
 
 
 def as_bias(mask: FieldTensor) -> Residues:
@@ -77,7 +78,10 @@ def repeated(numbers: Residues, heads: int) -> Residues:
 
 def attention(call: FieldCall) -> Computed:
     if call.has(6) or call.results > 3:
-        raise UnknownError("with lengths of keys, or with its scores as a result")
+        by_body = defined(call)
+        if by_body is None:
+            raise UnknownError("with lengths of keys, or with its scores as a result")
+        return by_body
     query, key, value = (call.residues(i) for i in range(3))
     joined = query.ndim == 3
     if joined:
@@ -100,7 +104,7 @@ def _biased(call: FieldCall, numbers: Residues, past: int) -> Residues:
     if call.has(3):
         numbers = added(numbers, as_bias(call.tensor(3)))
     if call.integer("is_causal", 0):
-        numbers = added(numbers, causal_bias(*numbers.shape[-2:], past))
+        numbers = added(numbers, causal_bias(numbers.shape[-2], numbers.shape[-1], past))
     cap = call.number("softcap", 0.0)
     if not cap:
         return numbers

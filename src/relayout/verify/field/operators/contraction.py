@@ -40,9 +40,9 @@ def gemm(call: FieldCall) -> FieldTensor:
     left, right = call.residues(0), call.residues(1)
     left = left.T if call.integer("transA", 0) else left
     right = right.T if call.integer("transB", 0) else right
-    result = multiplied(call.product(left, right), np.asarray(call.encoded("alpha", 1.0)))
+    result = multiplied(call.product(left, right), call.encoded("alpha", 1.0))
     if call.has(2):
-        rest = multiplied(call.residues(2), np.asarray(call.encoded("beta", 1.0)))
+        rest = multiplied(call.residues(2), call.encoded("beta", 1.0))
         result = added(result, rest)
     return call.like(result)
 
@@ -142,9 +142,7 @@ def _lengths(operand: _Labelled) -> dict[str, int]:
     return dict(zip(operand.labels, operand.numbers.shape, strict=True))
 
 
-def _grouped(
-    operand: _Labelled, groups: tuple[str, str, str], lengths: dict[str, int]
-) -> Residues:
+def _grouped(operand: _Labelled, groups: tuple[str, str, str], lengths: dict[str, int]) -> Residues:
     """A batch of matrices, each axis of which is a group of labels."""
     order = [operand.labels.index(label) for group in groups for label in group]
     whole = [[lengths[label] for label in group] for group in groups]

@@ -33,14 +33,14 @@ ZERO = np.zeros((), np.int64)
 
 
 def fused_matmul(call: FieldCall) -> FieldTensor:
-    """alpha * A B, each transposed along its last two axes or along its batch axes if asked for."""
+    """A B times alpha, each transposed along its last two axes if asked for."""
     left, right = call.residues(0), call.residues(1)
     if call.integer("transBatchA", 0) or call.integer("transBatchB", 0):
         raise UnknownError("with transposed batches")
     left = left.swapaxes(-1, -2) if call.integer("transA", 0) and left.ndim > 1 else left
     right = right.swapaxes(-1, -2) if call.integer("transB", 0) and right.ndim > 1 else right
     product = multiplied_matrices(call, left, right)
-    return call.like(multiplied(product, np.asarray(call.encoded("alpha", 1.0))))
+    return call.like(multiplied(product, call.encoded("alpha", 1.0)))
 
 
 def fused_conv(call: FieldCall) -> FieldTensor:
@@ -71,7 +71,7 @@ def multi_head_attention(call: FieldCall) -> FieldTensor:
 
 def quick_gelu(call: FieldCall) -> FieldTensor:
     numbers = call.residues(0)
-    scaled = multiplied(numbers, np.asarray(call.encoded("alpha", 1.702)))
+    scaled = multiplied(numbers, call.encoded("alpha", 1.702))
     return call.like(multiplied(numbers, function(call, "Sigmoid", scaled)))
 
 
@@ -124,7 +124,7 @@ def _sigmoid(call: FieldCall) -> FieldTensor:
 def _leaky_relu(call: FieldCall) -> FieldTensor:
     numbers = call.residues(0)
     above = largest(call, numbers, ZERO)
-    slope = np.asarray(call.encoded("alpha", 0.01))
+    slope = call.encoded("alpha", 0.01)
     return call.like(added(above, multiplied(subtracted(numbers, above), slope)))
 
 
@@ -138,23 +138,19 @@ def _softmax(call: FieldCall) -> FieldTensor:
 
 def qlinear_concat(call: FieldCall) -> FieldTensor:
     """Scale and zero point of the result come first, then three operands a part."""
-    parts = [
-        residue_tensor(operand(call, place)) for place in range(2, len(call.operands), 3)
-    ]
+    parts = [residue_tensor(operand(call, place)) for place in range(2, len(call.operands), 3)]
     arrays, _ = at_one_type(parts)
     joined = np.concatenate(arrays, call.integer("axis", 0))
     return result_of(call, joined, 0, call.tensor(2).element)
 
 
 def qgemm(call: FieldCall) -> FieldTensor:
-    left, right = call.residues(0), call.residues(3)
-    left_numbers, right_numbers = operand(call, 0), operand(call, 3, right.ndim - 1)
-    if call.integer("transA", 0):
-        left_numbers = left_numbers.T
-    if call.integer("transB", 0):
-        right_numbers = operand(call, 3, 0).T
-    result = call.product(left_numbers, right_numbers)
-    result = multiplied(result, np.asarray(call.encoded("alpha", 1.0)))
+    left = operand(call, 0)
+    turned = call.integer("transB", 0)
+    right = operand(call, 3, 0 if turned else 1)
+    left = left.T if call.integer("transA", 0) else left
+    result = call.product(left, right.T if turned else right)
+    result = multiplied(result, call.encoded("alpha", 1.0))
     if call.has(6):
         step = multiplied(call.residues(1).reshape(()), call.residues(4))
         result = added(result, multiplied(call.residues(6), step))

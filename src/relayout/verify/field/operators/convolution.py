@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from relayout.verify.field.values import FieldTensor
 
 # Elements of windows laid side by side at once, to bound memory.
-COLUMNS_AT_ONCE = 1 << 21
+COLUMNS_AT_ONCE = 1 << 19
 
 
 def conv(call: FieldCall) -> FieldTensor:
@@ -39,7 +39,7 @@ def convolved(call: FieldCall, numbers: Residues, weight: Residues) -> Residues:
         raise ValueError(f"{numbers.shape[1]} channels for a weight of {weight.shape[1]}")
     windows = windows_of(call, numbers.shape[2:], weight.shape[2:])
     padded = windows.padded(numbers)
-    if weight.shape[1] == 1:
+    if weight.shape[1] == 1 and groups > 1:
         call.context.multiply(math.prod((numbers.shape[0], *windows.counts, *weight.shape)))
         return _depthwise(padded, weight, windows)
     return _grouped(call, padded, weight, windows)
@@ -52,9 +52,18 @@ def _depthwise(padded: Residues, weight: Residues, windows: Windows) -> Residues
     shape = padded.shape[0], weight.shape[0], *windows.counts
     total = np.zeros(shape, np.int64)
     for offset in windows.offsets():
-        factor = per_channel(weight[(slice(None), 0, *offset)], len(shape))
+        factor = per_channel(_at(weight[:, 0], offset), len(shape))
         total += multiplied(windows.at(padded, offset), factor)
     return reduced(total)
+
+
+def _at(weight: Residues, offset: tuple[int, ...]) -> Residues:
+    """What all output channels have at one place of the kernel."""
+    return np.asarray(weight.reshape(weight.shape[0], -1)[:, _flat(weight.shape[1:], offset)])
+
+
+def _flat(shape: tuple[int, ...], offset: tuple[int, ...]) -> int:
+    return int(np.ravel_multi_index(offset, shape))
 
 
 def _grouped(call: FieldCall, padded: Residues, weight: Residues, windows: Windows) -> Residues:
@@ -65,7 +74,7 @@ def _grouped(call: FieldCall, padded: Residues, weight: Residues, windows: Windo
     size = inputs * math.prod(kernel)
     matrix = weight.reshape(groups, outputs // groups, size)
     parts = []
-    row = batch * groups * size * math.prod(counts[1:])
+    row = batch * max(groups * size, outputs) * math.prod(counts[1:])
     step = max(COLUMNS_AT_ONCE // max(row, 1), 1)
     for start in range(0, counts[0], step):
         taken = [
@@ -105,17 +114,16 @@ def conv_transpose(call: FieldCall) -> FieldTensor:
             slice(o * d, o * d + (n - 1) * s + 1, s)
             for o, d, n, s in zip(offset, dilations, lengths, strides, strict=True)
         )
-        total[(..., *places)] += spread[(slice(None), slice(None), *offset)]
+        whole = slice(None), slice(None)
+        total[(*whole, *places)] += spread[(*whole, *offset)]
     cut = tuple(slice(b, b + n) for b, n in zip(before, shape, strict=True))
-    result = reduced(total[(..., *cut)])
+    result = reduced(total[(slice(None), slice(None), *cut)])
     if call.has(2):
         result = added(result, per_channel(call.residues(2), result.ndim))
     return call.like(result)
 
 
-def _cut(
-    call: FieldCall, lengths: list[int], extents: list[int]
-) -> tuple[list[int], list[int]]:
+def _cut(call: FieldCall, lengths: list[int], extents: list[int]) -> tuple[list[int], list[int]]:
     """What is left out at the beginning of each axis, and the lengths that are kept."""
     rank = len(lengths)
     strides = call.listed("strides", [1] * rank)

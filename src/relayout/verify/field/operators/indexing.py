@@ -1,7 +1,7 @@
 """Operators that take elements by indexes.
 
-Indexes that are computed from floats are unknown numbers: each is taken modulo the length of its axis, which
-is one function of the index for both models.
+Indexes that are computed from floats are unknown numbers: each is taken modulo the length of its
+axis, which is one function of the index for both models.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from relayout.verify.field.values import FieldTensor, residue_tensor, true_tenso
 if TYPE_CHECKING:
     from relayout.verify.field.call import FieldCall, FieldKernel
     from relayout.verify.inputs import Array
-
 
 
 def places(tensor: FieldTensor, length: int) -> Array:
@@ -46,7 +45,7 @@ def gather_elements(call: FieldCall) -> FieldTensor:
 
 def elements_at(indexes: Array, axis: int) -> tuple[Array, ...]:
     """The place of each element whose index along one axis is given."""
-    grid = list(np.indices(indexes.shape, sparse=True))
+    grid: list[Array] = list(np.indices(indexes.shape, sparse=True))
     grid[axis] = indexes
     return tuple(grid)
 
@@ -98,7 +97,7 @@ def _wrapped(indexes: FieldTensor, depth: int) -> Array:
 
 
 def where(call: FieldCall) -> FieldTensor:
-    """A choice by true values, or the line through both numbers: at 0 the second, at 1 the first."""
+    """A choice by true values, or the line through both numbers: the first at 1, the other at 0."""
     condition = call.tensor(0)
     (left, right), kind = at_one_type([call.tensor(1), call.tensor(2)])
     if condition.is_true:

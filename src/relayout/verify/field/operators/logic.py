@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from relayout.verify.field.residues import Residues
     from relayout.verify.field.values import FieldTensor
 
-ONE = np.ones((), np.int64)
-TWO = np.asarray(2)
-
 
 def _truth(numbers: Residues) -> FieldTensor:
     return residue_tensor(numbers, onnx.TensorProto.BOOL)
@@ -38,11 +35,11 @@ def _or(left: Residues, right: Residues) -> Residues:
 
 
 def _xor(left: Residues, right: Residues) -> Residues:
-    return subtracted(added(left, right), multiplied(TWO, multiplied(left, right)))
+    return subtracted(added(left, right), multiplied(2, multiplied(left, right)))
 
 
 def negate(call: FieldCall) -> FieldTensor:
-    return _truth(subtracted(ONE, call.residues(0)))
+    return _truth(subtracted(1, call.residues(0)))
 
 
 def equal(call: FieldCall) -> FieldTensor:
@@ -57,7 +54,7 @@ def compare(call: FieldCall, *, swapped: bool, negated: bool) -> FieldTensor:
     left, right = np.broadcast_arrays(call.residues(0), call.residues(1))
     pair = [right, left] if swapped else [left, right]
     greater = np.where(left == right, 0, hashed(call.key("Greater"), pair))
-    return _truth(subtracted(ONE, greater) if negated else greater)
+    return _truth(subtracted(1, greater) if negated else greater)
 
 
 def is_special(call: FieldCall) -> FieldTensor:

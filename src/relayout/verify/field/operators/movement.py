@@ -130,7 +130,8 @@ def space_to_depth(call: FieldCall) -> FieldTensor:
     batch, depth, height, width = tensor.shape
     block = call.integer("blocksize", 1)
     apart = tensor.data.reshape(batch, depth, height // block, block, width // block, block)
-    moved = apart.transpose(0, 3, 5, 1, 2, 4)
+    by_depth = call.text("mode", "DCR") == "DCR"
+    moved = apart.transpose((0, 3, 5, 1, 2, 4) if by_depth else (0, 1, 3, 5, 2, 4))
     shape = batch, depth * block**2, height // block, width // block
     return tensor.with_data(moved.reshape(shape))
 

@@ -10,7 +10,15 @@ from relayout.verify.field.hashing import hashed
 from relayout.verify.field.operators.activation import function
 from relayout.verify.field.operators.convolution import per_channel
 from relayout.verify.field.operators.reduction import mean
-from relayout.verify.field.residues import added, divided, inverted, multiplied, subtracted, summed
+from relayout.verify.field.residues import (
+    added,
+    divided,
+    inverted,
+    multiplied,
+    negated,
+    subtracted,
+    summed,
+)
 from relayout.verify.field.values import UnknownError
 
 if TYPE_CHECKING:
@@ -24,7 +32,7 @@ SCALE_PER_CHANNEL_SINCE = 21
 
 
 def _deviation(call: FieldCall, variance: Residues, default: float = 1e-5) -> Residues:
-    return function(call, "Sqrt", added(variance, np.asarray(call.encoded("epsilon", default))))
+    return function(call, "Sqrt", added(variance, call.encoded("epsilon", default)))
 
 
 def normalised(call: FieldCall, numbers: Residues, axes: Sequence[int]) -> Residues:
@@ -95,14 +103,15 @@ def group_normalization(call: FieldCall) -> FieldTensor:
 def lp_normalization(call: FieldCall) -> FieldTensor:
     numbers = call.residues(0)
     axis = call.integer("axis", -1)
-    if call.integer("p", 2) != 2:
-        raise UnknownError("of degree 1")
+    if call.integer("p", 2) == 1:
+        sizes = function(call, "Abs", np.minimum(numbers, negated(numbers)))
+        return call.like(divided(numbers, summed(sizes, [axis], keep=True)))
     square = summed(multiplied(numbers, numbers), [axis], keep=True)
     return call.like(divided(numbers, function(call, "Sqrt", square)))
 
 
 def lrn(call: FieldCall) -> FieldTensor:
-    """x / (bias + alpha / size * sum of squares of channels near it) ^ beta."""
+    """Divides by (bias + alpha / size * sum of squares of channels near it) ^ beta."""
     numbers = call.residues(0)
     size = call.integer("size", 1)
     squares = multiplied(numbers, numbers)
@@ -111,8 +120,8 @@ def lrn(call: FieldCall) -> FieldTensor:
     padded = np.pad(squares, near)
     channels = numbers.shape[1]
     total = summed(np.stack([padded[:, i : i + channels] for i in range(size)]), [0])
-    share = divided(np.asarray(call.encoded("alpha", 0.0001)), np.asarray(size))
-    base = added(np.asarray(call.encoded("bias", 1.0)), multiplied(share, total))
+    share = divided(call.encoded("alpha", 0.0001), np.asarray(size))
+    base = added(call.encoded("bias", 1.0), multiplied(share, total))
     beta = float(np.float32(call.number("beta", 0.75)))
     return call.like(divided(numbers, hashed(call.key("power", beta), [base])))
 

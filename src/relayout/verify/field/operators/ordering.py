@@ -1,7 +1,7 @@
 """Operators that order elements, by an order of residues of its own.
 
-A field has no order that fits its sums. Any order serves to compare two models, as long as it is the same one
-for both: what holds for every order holds for that of the numbers.
+A field has no order that fits its sums. Any order serves to compare two models, as long as it is
+the same one for both: what holds for every order holds for that of the numbers.
 """
 
 from __future__ import annotations

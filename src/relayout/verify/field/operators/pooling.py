@@ -36,7 +36,9 @@ def _windows(call: FieldCall, numbers: Residues) -> Windows:
 def max_pool(call: FieldCall) -> Computed:
     numbers = call.residues(0)
     windows = _windows(call, numbers)
-    indexes = UnknownValue("MaxPool: the places of the largest elements") if call.results > 1 else None
+    indexes = (
+        UnknownValue("MaxPool: the places of the largest elements") if call.results > 1 else None
+    )
     if math.prod(windows.kernel) == 1:
         return call.like(windows.at(windows.padded(numbers), [0] * (numbers.ndim - 2))), indexes
     key = call.key("Max")

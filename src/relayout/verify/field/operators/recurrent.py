@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from relayout.verify.field.call import Computed, FieldCall, FieldKernel
     from relayout.verify.field.residues import Residues
 
-ONE = np.ones((), np.int64)
 DEFAULTS = {"RNN": ["Tanh"], "GRU": ["Sigmoid", "Tanh"], "LSTM": ["Sigmoid", "Tanh", "Tanh"]}
 
 _Step = Callable[["_Cell", "Residues", "Residues", "Residues"], "tuple[Residues, Residues]"]
@@ -83,7 +82,7 @@ def _gru(
     else:
         inner = added(cell.call.product(multiplied(reset, hidden), weight), bias)
     fresh = cell.activated(1, added(given[:, 2 * size :], inner))
-    kept = multiplied(subtracted(ONE, update), fresh)
+    kept = multiplied(subtracted(1, update), fresh)
     return added(kept, multiplied(update, hidden)), memory
 
 
@@ -118,9 +117,8 @@ def _network(call: FieldCall, *, step: _Step) -> Computed:
         cell = _cell(call, direction)
         backward = call.text("direction", "forward") == "reverse" or direction == 1
         hidden, memory = (_initial(call, place, direction, batch, cell.size) for place in (5, 6))
-        output, hidden, memory = _over_time(
-            cell, step, numbers, hidden, memory, (lengths, backward)
-        )
+        course = _Course(numbers, np.asarray(lengths), backward)
+        output, hidden, memory = _over_time(cell, step, course, (hidden, memory))
         outputs.append(output)
         hiddens.append(hidden)
         memories.append(memory)
@@ -132,21 +130,28 @@ def _network(call: FieldCall, *, step: _Step) -> Computed:
     return results if call.op_type == "LSTM" else results[:2]
 
 
+@dataclass(frozen=True)
+class _Course:
+    """Inputs over time, how long each entry of the batch lasts, and whether time runs backward."""
+
+    numbers: Residues
+    lengths: Residues
+    backward: bool
+
+    def times(self) -> Sequence[int]:
+        times = range(self.numbers.shape[0])
+        return times[::-1] if self.backward else times
+
+
 def _over_time(
-    cell: _Cell,
-    step: _Step,
-    numbers: Residues,
-    hidden: Residues,
-    memory: Residues,
-    course: tuple[list[int], bool],
+    cell: _Cell, step: _Step, course: _Course, state: tuple[Residues, Residues]
 ) -> tuple[Residues, Residues, Residues]:
     """All states; entries of a batch that have ended keep their last one and give 0."""
-    lengths, backward = course
-    times, batch, _ = numbers.shape
-    given = added(cell.call.product(numbers, cell.weight), cell.input_bias)
-    outputs = np.zeros((times, batch, cell.size), np.int64)
-    for time in range(times - 1, -1, -1) if backward else range(times):
-        going = (time < np.asarray(lengths))[:, None]
+    hidden, memory = state
+    given = added(cell.call.product(course.numbers, cell.weight), cell.input_bias)
+    outputs = np.zeros((*course.numbers.shape[:2], cell.size), np.int64)
+    for time in course.times():
+        going = (time < course.lengths)[:, None]
         new_hidden, new_memory = step(cell, given[time], hidden, memory)
         hidden = np.where(going, new_hidden, hidden)
         memory = np.where(going, new_memory, memory)

@@ -25,6 +25,7 @@ from relayout.verify.field.operators import (
     scattering,
     sequences,
     sources,
+    spectra,
     views,
 )
 
@@ -48,6 +49,7 @@ _COMPUTING = (
     recurrent,
     reduction,
     resizing,
+    spectra,
 )
 
 MOVEMENTS: dict[tuple[str, str], FieldKernel] = {

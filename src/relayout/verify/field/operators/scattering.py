@@ -7,23 +7,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from relayout.verify.field.call import at_one_type
+from relayout.verify.field.opaque import opaque
 from relayout.verify.field.operators.indexing import elements_at, places
 from relayout.verify.field.residues import reduced
-from relayout.verify.field.values import FieldTensor, UnknownError
 
 if TYPE_CHECKING:
-    from relayout.verify.field.call import FieldCall, FieldKernel
+    from relayout.verify.field.call import Computed, FieldCall, FieldKernel
+    from relayout.verify.field.values import FieldTensor
     from relayout.verify.inputs import Array
 
 
-def scatter_elements(call: FieldCall) -> FieldTensor:
+def scatter_elements(call: FieldCall) -> Computed:
     (data, updates), kind = at_one_type([call.tensor(0), call.tensor(2)])
     axis = call.integer("axis", 0)
     indexes = places(call.tensor(1), data.shape[axis])
     return _written(call, kind, data, elements_at(indexes, axis), updates)
 
 
-def scatter_nd(call: FieldCall) -> FieldTensor:
+def scatter_nd(call: FieldCall) -> Computed:
     (data, updates), kind = at_one_type([call.tensor(0), call.tensor(2)])
     indexes = call.tensor(1)
     columns = tuple(
@@ -35,7 +36,8 @@ def scatter_nd(call: FieldCall) -> FieldTensor:
 
 def _written(
     call: FieldCall, kind: FieldTensor, data: Array, at: tuple[Any, ...], updates: Array
-) -> FieldTensor:
+) -> Computed:
+    """Elements written or added; other ways to combine them are hashed."""
     result = data.copy()
     how = call.text("reduction", "none")
     if how == "none":
@@ -44,7 +46,7 @@ def _written(
         np.add.at(result, at, updates)
         result = result if kind.is_true else reduced(result)
     else:
-        raise UnknownError(f"reduction '{how}' is not known")
+        return opaque(call)
     return kind.with_data(result)
 
 
