@@ -25,13 +25,17 @@ EQUAL = {
         f"{CUBE} {{ y = Transpose<perm=[1,2,0]>(x) }}",
     ),
     "axis of Softmax remapped": (
-        f"{CUBE} {{ t = Transpose<perm=[0,2,1]>(x) s = Softmax<axis=1>(t)"
-        " y = Transpose<perm=[0,2,1]>(s) }",
+        (
+            f"{CUBE} {{ t = Transpose<perm=[0,2,1]>(x) s = Softmax<axis=1>(t)"
+            " y = Transpose<perm=[0,2,1]>(s) }"
+        ),
         f"{CUBE} {{ y = Softmax<axis=2>(x) }}",
     ),
     "axis of Concat remapped": (
-        f"{CUBE} {{ t = Transpose<perm=[2,1,0]>(x) c = Concat<axis=0>(t, t)"
-        " y = Transpose<perm=[2,1,0]>(c) }",
+        (
+            f"{CUBE} {{ t = Transpose<perm=[2,1,0]>(x) c = Concat<axis=0>(t, t)"
+            " y = Transpose<perm=[2,1,0]>(c) }"
+        ),
         f"{CUBE} {{ y = Concat<axis=2>(x, x) }}",
     ),
     "product transposed": (
@@ -47,19 +51,25 @@ EQUAL = {
         f"g (float[4,2] x) => (float[4,3] y) {TURNED} {{ y = Gemm<transB=1>(x, w) }}",
     ),
     "a Transpose between Reshapes": (
-        "g (float[2,12] x) => (float[a,b] y) <int64[3] s = {2, 3, 4}, int64[2] f = {2, 12}>"
-        "{ r = Reshape(x, s) t = Transpose<perm=[0,2,1]>(r) u = Transpose<perm=[0,2,1]>(t)"
-        " y = Reshape(u, f) }",
+        (
+            "g (float[2,12] x) => (float[a,b] y) <int64[3] s = {2, 3, 4}, int64[2] f = {2, 12}>"
+            "{ r = Reshape(x, s) t = Transpose<perm=[0,2,1]>(r) u = Transpose<perm=[0,2,1]>(t)"
+            " y = Reshape(u, f) }"
+        ),
         "g (float[2,12] x) => (float[a,b] y) { y = Identity(x) }",
     ),
     "unit axes moved by a Reshape": (
         "g (float[1,3,1,4] x) => (float[a,b,c,d] y) { y = Transpose<perm=[0,2,1,3]>(x) }",
-        "g (float[1,3,1,4] x) => (float[a,b,c,d] y) <int64[4] s = {1, 1, 3, 4}>"
-        "{ y = Reshape(x, s) }",
+        (
+            "g (float[1,3,1,4] x) => (float[a,b,c,d] y) <int64[4] s = {1, 1, 3, 4}>"
+            "{ y = Reshape(x, s) }"
+        ),
     ),
     "axis of ReduceMean remapped": (
-        f"{CUBE} <int64[1] a = {{1}}> {{ t = Transpose<perm=[1,0,2]>(x) m = ReduceMean(t, a)"
-        " y = Transpose<perm=[1,0,2]>(m) }",
+        (
+            f"{CUBE} <int64[1] a = {{1}}> {{ t = Transpose<perm=[1,0,2]>(x) m = ReduceMean(t, a)"
+            " y = Transpose<perm=[1,0,2]>(m) }"
+        ),
         f"{CUBE} <int64[1] a = {{0}}> {{ y = ReduceMean(x, a) }}",
     ),
     "sums in another order": (
@@ -67,16 +77,22 @@ EQUAL = {
         f"{SQUARE} {{ a = Add(x, x) p = MatMul(a, w) q = MatMul(w, w) y = Add(p, q) }}",
     ),
     "a scale of a power of two, and neutral numbers": (
-        f"{SQUARE} <float h = {{0.5}}, float n = {{0.0}}> {{ p = MatMul(x, w) q = Mul(p, h)"
-        " y = Add(q, n) }",
-        f"{SQUARE} <float h = {{0.25}}, float i = {{2.0}}> {{ a = Mul(x, h) b = Mul(w, i)"
-        " y = MatMul(a, b) }",
+        (
+            f"{SQUARE} <float h = {{0.5}}, float n = {{0.0}}> {{ p = MatMul(x, w) q = Mul(p, h)"
+            " y = Add(q, n) }"
+        ),
+        (
+            f"{SQUARE} <float h = {{0.25}}, float i = {{2.0}}> {{ a = Mul(x, h) b = Mul(w, i)"
+            " y = MatMul(a, b) }"
+        ),
     ),
 }
 DIFFERENT = {
     "broadcast along the wrong axis": (
-        "g (float[3,3] x, float[3] w) => (float[a,b] y)"
-        "{ t = Transpose(x) s = Add(t, w) y = Transpose(s) }",
+        (
+            "g (float[3,3] x, float[3] w) => (float[a,b] y)"
+            "{ t = Transpose(x) s = Add(t, w) y = Transpose(s) }"
+        ),
         "g (float[3,3] x, float[3] w) => (float[a,b] y) { y = Add(x, w) }",
     ),
     "axis of Softmax kept": (
@@ -88,8 +104,10 @@ DIFFERENT = {
         f"{SQUARE} {{ c = Concat<axis=0>(w, x) y = Relu(c) }}",
     ),
     "two Transposes composed the other way": (
-        "g (float[3,3,3] x) => (float[a,b,c] y)"
-        "{ t = Transpose<perm=[1,0,2]>(x) y = Transpose<perm=[0,2,1]>(t) }",
+        (
+            "g (float[3,3,3] x) => (float[a,b,c] y)"
+            "{ t = Transpose<perm=[1,0,2]>(x) y = Transpose<perm=[0,2,1]>(t) }"
+        ),
         "g (float[3,3,3] x) => (float[a,b,c] y) { y = Transpose<perm=[2,0,1]>(x) }",
     ),
     "an identity folded as transA": (
@@ -110,26 +128,40 @@ DIFFERENT = {
     ),
     "one entry of a weight": (
         f"g (float[4,2] x) => (float[4,3] y) {CONSTANT} {{ y = MatMul(x, w) }}",
-        f"g (float[4,2] x) => (float[4,3] y) {CONSTANT.replace('6.5', '6.25')}"
-        "{ y = MatMul(x, w) }",
+        (
+            f"g (float[4,2] x) => (float[4,3] y) {CONSTANT.replace('6.5', '6.25')}"
+            "{ y = MatMul(x, w) }"
+        ),
     ),
     "DepthToSpace by the other mode": (
-        "g (float[1,8,2,3] x) => (float[a,b,c,d] y)"
-        '{ y = DepthToSpace<blocksize=2, mode="DCR">(x) }',
-        "g (float[1,8,2,3] x) => (float[a,b,c,d] y)"
-        '{ y = DepthToSpace<blocksize=2, mode="CRD">(x) }',
+        (
+            "g (float[1,8,2,3] x) => (float[a,b,c,d] y)"
+            '{ y = DepthToSpace<blocksize=2, mode="DCR">(x) }'
+        ),
+        (
+            "g (float[1,8,2,3] x) => (float[a,b,c,d] y)"
+            '{ y = DepthToSpace<blocksize=2, mode="CRD">(x) }'
+        ),
     ),
     "padding at the other side": (
-        "g (float[1,1,4,4] x, float[1,1,2,2] w) => (float[a,b,c,d] y)"
-        "{ y = Conv<pads=[1,0,0,1]>(x, w) }",
-        "g (float[1,1,4,4] x, float[1,1,2,2] w) => (float[a,b,c,d] y)"
-        "{ y = Conv<pads=[0,1,1,0]>(x, w) }",
+        (
+            "g (float[1,1,4,4] x, float[1,1,2,2] w) => (float[a,b,c,d] y)"
+            "{ y = Conv<pads=[1,0,0,1]>(x, w) }"
+        ),
+        (
+            "g (float[1,1,4,4] x, float[1,1,2,2] w) => (float[a,b,c,d] y)"
+            "{ y = Conv<pads=[0,1,1,0]>(x, w) }"
+        ),
     ),
     "a window of MaxPool": (
-        "g (float[1,1,4,4] x) => (float[a,b,c,d] y)"
-        "{ y = MaxPool<kernel_shape=[1,2], strides=[1,2]>(x) }",
-        "g (float[1,1,4,4] x) => (float[a,b,c,d] y)"
-        "{ y = MaxPool<kernel_shape=[1,1], strides=[1,2]>(x) }",
+        (
+            "g (float[1,1,4,4] x) => (float[a,b,c,d] y)"
+            "{ y = MaxPool<kernel_shape=[1,2], strides=[1,2]>(x) }"
+        ),
+        (
+            "g (float[1,1,4,4] x) => (float[a,b,c,d] y)"
+            "{ y = MaxPool<kernel_shape=[1,1], strides=[1,2]>(x) }"
+        ),
     ),
     "functions of elements": (
         f"{SQUARE} {{ y = Sigmoid(x) }}",

@@ -134,7 +134,7 @@ class FieldCall:
         """A product of matrices, counted."""
         rows, columns = left.shape[-2:], right.shape[-1]
         batch = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
-        self.context.reserve((*batch, rows[0], columns))
+        self.context.check((*batch, rows[0], columns))
         self.context.multiply(int(np.prod([*batch, *rows, columns], dtype=np.int64)))
         return matrix_product(left, right)
 

@@ -30,9 +30,9 @@ def computed(call: FieldCall) -> Sequence[FieldValue]:
     except MISFITS as error:
         return [UnknownValue(f"{call.name} does not run: {error}", misfit=True)] * call.results
     listed = results if isinstance(results, tuple) else (results,)
-    for result in listed:
+    for result in listed if (call.domain, call.op_type) not in MOVEMENTS else ():
         if isinstance(result, FieldTensor):
-            call.context.reserve(result.shape)
+            call.context.computed(result.shape)
     return listed
 
 

@@ -14,9 +14,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WorkLimits:
-    """How much one run may do: elements of all results, products of all sums, rounds of loops."""
+    """How much one run may do.
 
-    elements: int = 150_000_000
+    Elements that are computed, of all tensors and of one; products of all sums; rounds of a loop.
+    """
+
+    elements: int = 200_000_000
     at_once: int = 30_000_000
     products: int = 12_000_000_000
     rounds: int = 2_000
@@ -36,14 +39,18 @@ class FieldContext:
     elements: int = 0
     products: int = 0
 
-    def reserve(self, shape: Sequence[int]) -> None:
-        """Count a tensor that is about to be made."""
+    def check(self, shape: Sequence[int]) -> int:
+        """Refuse a tensor that is about to be made if it is too large; how many elements it has."""
         count = math.prod(int(length) for length in shape)
-        self.elements += count
         if count > self.limits.at_once:
             raise TooLargeError(f"a tensor of {count} elements")
-        if self.elements > self.limits.elements:
+        if self.elements + count > self.limits.elements:
             raise TooLargeError(f"more than {self.limits.elements} elements in all")
+        return count
+
+    def computed(self, shape: Sequence[int]) -> None:
+        """Count a tensor that was computed."""
+        self.elements += self.check(shape)
 
     def multiply(self, count: int) -> None:
         """Count products that are about to be summed."""

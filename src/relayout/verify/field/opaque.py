@@ -34,7 +34,7 @@ def _spread(call: FieldCall, key: int, kind: onnx.TypeProto | None) -> FieldTens
     if not all(dim.HasField("dim_value") for dim in dims):
         raise UnknownError("no rule, and lengths of its results depend on values")
     shape = [dim.dim_value for dim in dims]
-    call.context.reserve(shape)
+    call.context.check(shape)
     return residue_tensor(spread(key, shape), kind.tensor_type.elem_type)
 
 

@@ -108,11 +108,15 @@ def swish(call: FieldCall) -> FieldTensor:
 
 def softmax(call: FieldCall, numbers: Residues, axes: tuple[int, ...]) -> Residues:
     """exp(x - m) / sum(exp(x - m)) where m is the largest; exp and m are hashes."""
-    if math.prod(numbers.shape[axis] for axis in axes) == 1:
-        return np.ones_like(numbers)
-    highest = hashed_along(call.key("Max"), numbers, axes, keep=True)
-    exponentials = function(call, "Exp", subtracted(numbers, highest))
+    exponentials = function(call, "Exp", _below_largest(call, numbers, axes))
     return multiplied(exponentials, inverted(summed(exponentials, axes, keep=True)))
+
+
+def _below_largest(call: FieldCall, numbers: Residues, axes: tuple[int, ...]) -> Residues:
+    """Less the largest along axes, which of one element is the element."""
+    if math.prod(numbers.shape[axis] for axis in axes) == 1:
+        return np.zeros_like(numbers)
+    return subtracted(numbers, hashed_along(call.key("Max"), numbers, axes, keep=True))
 
 
 def _softmax_node(call: FieldCall, *, logarithm: bool) -> FieldTensor:
@@ -120,8 +124,11 @@ def _softmax_node(call: FieldCall, *, logarithm: bool) -> FieldTensor:
     since_13 = call.version >= FULL_AXIS_SINCE
     axis = call.integer("axis", -1 if since_13 else 1) % max(numbers.ndim, 1)
     axes = (axis,) if since_13 else tuple(range(axis, numbers.ndim))
-    result = softmax(call, numbers, axes)
-    return call.like(function(call, "Log", result) if logarithm else result)
+    if not logarithm:
+        return call.like(softmax(call, numbers, axes))
+    centred = _below_largest(call, numbers, axes)
+    total = summed(function(call, "Exp", centred), axes, keep=True)
+    return call.like(subtracted(centred, function(call, "Log", total)))
 
 
 KERNELS: dict[str, FieldKernel] = {

@@ -83,7 +83,7 @@ def _padded(call: FieldCall, tensor: FieldTensor, widths: list[tuple[int, int]])
     cut = tuple(slice(max(-low, 0), -high if high < 0 else None) for low, high in widths)
     grown = [(max(low, 0), max(high, 0)) for low, high in widths]
     mode = call.text("mode", "constant")
-    call.context.reserve([n + a + b for n, (a, b) in zip(tensor.shape, grown, strict=True)])
+    call.context.check([n + a + b for n, (a, b) in zip(tensor.shape, grown, strict=True)])
     if mode in PAD_MODES:
         return tensor.with_data(np.pad(tensor.data[cut], grown, mode=PAD_MODES[mode]))  # type: ignore[call-overload]
     if mode != "constant":
@@ -100,14 +100,14 @@ def _padded(call: FieldCall, tensor: FieldTensor, widths: list[tuple[int, int]])
 def expand(call: FieldCall) -> FieldTensor:
     tensor = call.tensor(0)
     shape = np.broadcast_shapes(tensor.shape, tuple(call.integers(1)))
-    call.context.reserve(shape)
+    call.context.check(shape)
     return tensor.with_data(np.broadcast_to(tensor.data, shape))
 
 
 def tile(call: FieldCall) -> FieldTensor:
     tensor = call.tensor(0)
     repeats = call.integers(1)
-    call.context.reserve([n * k for n, k in zip(tensor.shape, repeats, strict=True)])
+    call.context.check([n * k for n, k in zip(tensor.shape, repeats, strict=True)])
     return tensor.with_data(np.tile(tensor.data, repeats))
 
 

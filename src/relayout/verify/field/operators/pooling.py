@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 def _windows(call: FieldCall, numbers: Residues) -> Windows:
     windows = windows_of(call, numbers.shape[2:], call.listed("kernel_shape", ()))
-    call.context.reserve((*numbers.shape[:2], *windows.counts))
+    call.context.check((*numbers.shape[:2], *windows.counts))
     return windows
 
 

@@ -34,7 +34,7 @@ def constant(call: FieldCall) -> FieldTensor:
 
 def constant_of_shape(call: FieldCall) -> FieldTensor:
     shape = call.integers(0)
-    call.context.reserve(shape)
+    call.context.check(shape)
     value = call.attributes.get("value")
     number = np.zeros(1, np.float32) if value is None else numpy_helper.to_array(value)
     return true_tensor(np.full(shape, number.ravel()[0], number.dtype))
@@ -59,7 +59,7 @@ def size_of(call: FieldCall) -> FieldTensor:
 def numbers_in_range(call: FieldCall) -> FieldTensor:
     start, limit, step = (call.true(i).ravel()[0] for i in range(3))
     count = max(int(np.ceil((limit - start) / step)), 0)
-    call.context.reserve((count,))
+    call.context.check((count,))
     return true_tensor((start + np.arange(count) * step).astype(call.true(0).dtype))
 
 

@@ -65,7 +65,7 @@ def stft(call: FieldCall) -> FieldTensor:
     length = call.integers(3)[0] if call.has(3) else 0 if window is None else window.shape[0]
     count = (signal.shape[1] - length) // step + 1
     places = np.arange(count)[:, None] * step + np.arange(length)[None, :]
-    call.context.reserve((signal.shape[0], *places.shape, signal.shape[2]))
+    call.context.check((signal.shape[0], *places.shape, signal.shape[2]))
     frames = signal[:, places]
     if window is not None:
         frames = multiplied(frames, window[:, None])
