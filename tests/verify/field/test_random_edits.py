@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Any, cast
 
 import hypothesis.strategies as st
 import numpy as np
@@ -77,7 +77,8 @@ def pairs(draw: st.DrawFn) -> tuple[onnx.ModelProto, onnx.ModelProto]:
 def _numbers(model: onnx.ModelProto, seed: int) -> np.ndarray[Any, np.dtype[np.float64]]:
     rng = np.random.default_rng(seed)
     feeds = {f"v{i}": rng.uniform(-1, 1, (SIDE, SIDE, SIDE)) for i in range(2)}
-    return np.asarray(ReferenceEvaluator(model).run(None, feeds)[0])
+    (result,) = cast("list[Any]", ReferenceEvaluator(model).run(None, feeds))
+    return np.asarray(result)
 
 
 def _are_equal(pair: tuple[onnx.ModelProto, onnx.ModelProto]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -30,7 +31,8 @@ def _exact(number: float) -> int:
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, ml_dtypes.bfloat16])
 def test_floats_are_their_exact_values(dtype: type) -> None:
-    given = np.array([0, -0.0, 1, -1, 0.1, -3.14159, 1e-7, 6e4, 2.0**-14, 5e-8]).astype(dtype)
+    numbers = [0, -0.0, 1, -1, 0.1, -3.14159, 1e-7, 6e4, 2.0**-14, 5e-8]
+    given: Any = np.array(numbers).astype(dtype)
     wanted = [_exact(float(number)) for number in given]
     assert encoded(given).tolist() == wanted
 
