@@ -202,3 +202,12 @@ def test_attention_is_the_one_of_its_parts() -> None:
         y = com.microsoft.MultiHeadAttention<num_heads=2, scale=0.5>(q, k, v) }"""
     assert status_of(given, made) == "equal"
     assert status_of(given, made.replace("num_heads=2", "num_heads=4")) == "differs"
+    standard = made.replace(
+        "com.microsoft.MultiHeadAttention<num_heads=2", "Attention<q_num_heads=2, kv_num_heads=2"
+    )
+    pair = [
+        onnx.ModelProto.FromString(model(text).SerializeToString()) for text in (given, standard)
+    ]
+    for each in pair:
+        each.opset_import[0].version = 23
+    assert field_compare(*pair).status == "equal"

@@ -43,13 +43,13 @@ class FieldRun:
         """The values of the model's outputs."""
         graph = self.model.graph
         values: Named = dict(feeds)
-        body = _Body(self, _opsets(self.model.opset_import), {})
+        body = _RunningBody(self, _opsets(self.model.opset_import), {})
         results = body.run_graph(graph, values)
         return {value.name: result for value, result in zip(graph.output, results, strict=True)}
 
 
 @dataclass(frozen=True)
-class _Body:
+class _RunningBody:
     """A graph or function that is run: its opsets, and the attributes that it was called with."""
 
     run: FieldRun
@@ -151,7 +151,7 @@ def run_function(function: onnx.FunctionProto, call: FieldCall) -> list[FieldVal
     bound = {attribute.name: attribute for attribute in function.attribute_proto}
     for name, value in call.attributes.items():
         bound[name] = onnx.helper.make_attribute(name, value)
-    _Body(run, opsets, bound).run_nodes(function.node, list(function.output), values)
+    _RunningBody(run, opsets, bound).run_nodes(function.node, list(function.output), values)
     return [values.get(name) for name in function.output]
 
 
