@@ -12,6 +12,21 @@ CONSTANT = "<float[2,3] w = {1, 2, 3, 4, 5, 6.5}>"
 TURNED = "<float[3,2] w = {1, 4, 2, 5, 3, 6.5}>"
 
 EQUAL = {
+    "a comparison from the other side": (
+        f"{SQUARE} {{ c = Less(x, w) y = Where(c, x, w) }}",
+        f"{SQUARE} {{ c = Greater(w, x) d = Not(c) y = Where(d, w, x) }}",
+    ),
+    "operands of a symmetric function exchanged": (
+        f"{SQUARE} {{ y = Max(x, w) }}",
+        f"{SQUARE} {{ y = Max(w, x) }}",
+    ),
+    "a power as a product, and one as a root": (
+        (
+            f"{SQUARE} <float k = {{2.0}}, float h = {{0.5}}>"
+            " { p = Pow(x, k) r = Pow(w, h) y = Add(p, r) }"
+        ),
+        f"{SQUARE} {{ p = Mul(x, x) r = Sqrt(w) y = Add(r, p) }}",
+    ),
     "cancelling pair through Relu": (
         f"{CUBE} {{ t = Transpose<perm=[1,2,0]>(x) r = Relu(t) y = Transpose<perm=[2,0,1]>(r) }}",
         f"{CUBE} {{ y = Relu(x) }}",
@@ -88,6 +103,14 @@ EQUAL = {
     ),
 }
 DIFFERENT = {
+    "operands of a function of two elements exchanged": (
+        f"{SQUARE} {{ y = Pow(x, w) }}",
+        f"{SQUARE} {{ y = Pow(w, x) }}",
+    ),
+    "operands of a comparison exchanged": (
+        f"{SQUARE} {{ c = Less(x, w) y = Where(c, x, w) }}",
+        f"{SQUARE} {{ c = Less(w, x) y = Where(c, x, w) }}",
+    ),
     "broadcast along the wrong axis": (
         (
             "g (float[3,3] x, float[3] w) => (float[a,b] y)"
