@@ -12,6 +12,16 @@ CONSTANT = "<float[2,3] w = {1, 2, 3, 4, 5, 6.5}>"
 TURNED = "<float[3,2] w = {1, 4, 2, 5, 3, 6.5}>"
 
 EQUAL = {
+    "an equation of three matrices": (
+        (
+            "g (float[2,3] a, float[3,4] b, float[4,5] c) => (float[m,n] y)"
+            '{ y = Einsum<equation="ij,jk,kl->li">(a, b, c) }'
+        ),
+        (
+            "g (float[2,3] a, float[3,4] b, float[4,5] c) => (float[m,n] y)"
+            "{ p = MatMul(a, b) q = MatMul(p, c) y = Transpose(q) }"
+        ),
+    ),
     "a comparison from the other side": (
         f"{SQUARE} {{ c = Less(x, w) y = Where(c, x, w) }}",
         f"{SQUARE} {{ c = Greater(w, x) d = Not(c) y = Where(d, w, x) }}",
@@ -103,6 +113,10 @@ EQUAL = {
     ),
 }
 DIFFERENT = {
+    "the second operand of a function of two elements": (
+        f"{SQUARE} {{ y = Pow(x, w) }}",
+        f"{SQUARE} {{ n = Neg(w) y = Pow(x, n) }}",
+    ),
     "operands of a function of two elements exchanged": (
         f"{SQUARE} {{ y = Pow(x, w) }}",
         f"{SQUARE} {{ y = Pow(w, x) }}",

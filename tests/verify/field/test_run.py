@@ -100,6 +100,13 @@ def test_what_is_too_large_says_so() -> None:
     assert (verdict.status, "too large" in verdict.reason) == ("unknown", True)
 
 
+def test_few_lengths_that_are_too_large_are_tried() -> None:
+    text = """g (float[n,1] x) => (float[n,n] y) <int64[2] s = {1, 1000}> { y = Expand(x, s) }"""
+    limits = WorkLimits(at_once=100)
+    verdict = field_compare(model(text), model(text), limits=limits)
+    assert (verdict.status, verdict.too_large) == ("unknown", True)
+
+
 def test_the_first_difference_is_told() -> None:
     given = "g (float[2,3] x) => (float[a,b] y) { y = Identity(x) }"
     made = """g (float[2,3] x) => (float[a,b] y)

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from relayout.verify.interface import Interface, Port
 
 BINDINGS_OF_A_GROUP = 48
+# A run that ends as too large took as long as one that is done.
+TOO_LARGE_OF_A_GROUP = 2
 DEFAULT_LIMITS = WorkLimits()
 
 _Values = dict[str, "FieldValue"]
@@ -67,9 +69,11 @@ def field_compare(
 
 def _of_group(pair: _FieldPair, group: Sequence[Binding]) -> FieldVerdict:
     """The verdict at the first binding of a group that the given model runs on, or at the last."""
+    too_large = 0
     for binding in islice(group, BINDINGS_OF_A_GROUP):
         verdict = replace(pair, binding=binding).verdict()
-        if not verdict.misfit:
+        too_large += verdict.too_large
+        if not verdict.misfit or too_large == TOO_LARGE_OF_A_GROUP:
             break
     return verdict
 
@@ -113,7 +117,7 @@ class _FieldPair:
         try:
             return self._verdict()
         except TooLargeError as error:
-            return all_unknown(self.names, f"too large: {error}", misfit=True)
+            return all_unknown(self.names, f"too large: {error}", too_large=True)
 
     def _verdict(self) -> FieldVerdict:
         given = self._given()

@@ -38,6 +38,7 @@ class FieldVerdict:
     elements: int = 0
     misfit: bool = False
     """Whether the given model does not run at these lengths, or is too large at them."""
+    too_large: bool = False
 
     @property
     def status(self) -> FieldStatus:
@@ -60,9 +61,9 @@ class FieldVerdict:
         return FieldVerdict(tuple(_worse(*pair) for pair in pairs), self.elements + other.elements)
 
 
-def all_unknown(names: list[str], reason: str, *, misfit: bool = False) -> FieldVerdict:
+def all_unknown(names: list[str], reason: str, *, too_large: bool = False) -> FieldVerdict:
     outputs = tuple(FieldOutput(name, "unknown", reason) for name in names)
-    return FieldVerdict(outputs, misfit=misfit)
+    return FieldVerdict(outputs, misfit=too_large, too_large=too_large)
 
 
 def _worse(left: FieldOutput, right: FieldOutput) -> FieldOutput:
