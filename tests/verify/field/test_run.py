@@ -197,6 +197,14 @@ def test_contrib_products_are_those_of_the_standard() -> None:
     assert status_of(given, made.replace("transA=1", "transA=1, alpha=2.0")) == "differs"
 
 
+@pytest.mark.parametrize(("flags", "perm"), [("", "[1,0,2]"), ("transA=1, ", "[1,2,0]")])
+def test_contrib_products_move_their_batches(flags: str, perm: str) -> None:
+    head = "g (float[4,2,4] x, float[2,4,5] w) => (float[a,b,c] y)"
+    given = f"{head} {{ t = Transpose<perm={perm}>(x) y = MatMul(t, w) }}"
+    made = f"{head} {{ y = com.microsoft.FusedMatMul<{flags}transBatchA=1>(x, w) }}"
+    assert status_of(given, made) == "equal"
+
+
 def test_attention_is_the_one_of_its_parts() -> None:
     given = """g (float[2,3,8] q, float[2,5,8] k, float[2,5,8] v) => (float[a,b,c] y)
         <int64[4] s = {0, 0, 2, 4}, int64[3] j = {0, 0, 8}, float h = {0.5}> {

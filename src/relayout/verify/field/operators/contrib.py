@@ -33,14 +33,19 @@ ZERO = np.zeros((), np.int64)
 
 
 def fused_matmul(call: FieldCall) -> FieldTensor:
-    """A B times alpha, each transposed along its last two axes if asked for."""
-    left, right = call.residues(0), call.residues(1)
-    if call.integer("transBatchA", 0) or call.integer("transBatchB", 0):
-        raise UnknownError("with transposed batches")
-    left = left.swapaxes(-1, -2) if call.integer("transA", 0) and left.ndim > 1 else left
-    right = right.swapaxes(-1, -2) if call.integer("transB", 0) and right.ndim > 1 else right
-    product = multiplied_matrices(call, left, right)
+    """A B times alpha."""
+    product = multiplied_matrices(call, _turned(call, 0, "A"), _turned(call, 1, "B"))
     return call.like(multiplied(product, call.encoded("alpha", 1.0)))
+
+
+def _turned(call: FieldCall, place: int, name: str) -> Residues:
+    """A factor whose axis 0 goes behind its batch axes and whose last two are exchanged, if asked."""
+    factor = call.residues(place)
+    if call.integer(f"transBatch{name}", 0) and factor.ndim > 2:
+        factor = np.moveaxis(factor, 0, -2)
+    return (
+        factor.swapaxes(-1, -2) if call.integer(f"trans{name}", 0) and factor.ndim > 1 else factor
+    )
 
 
 def fused_conv(call: FieldCall) -> FieldTensor:
