@@ -39,7 +39,7 @@ def fused_matmul(call: FieldCall) -> FieldTensor:
 
 
 def _turned(call: FieldCall, place: int, name: str) -> Residues:
-    """A factor whose axis 0 goes behind its batch axes and whose last two are exchanged, if asked."""
+    """A factor with axis 0 after its batch axes, then its last two exchanged, if asked for."""
     factor = call.residues(place)
     if call.integer(f"transBatch{name}", 0) and factor.ndim > 2:
         factor = np.moveaxis(factor, 0, -2)
