@@ -31,7 +31,7 @@ class Case:
     @property
     def hollow(self) -> bool:
         """Whether there is no element to compare."""
-        return not any(_has_elements(result) for result in self.results)
+        return not any(has_elements(result) for result in self.results)
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class CaseFinder:
         raise refusal
 
 
-def _has_elements(result: Any) -> bool:
+def has_elements(result: Any) -> bool:
     if isinstance(result, list):
-        return any(_has_elements(part) for part in result)
+        return any(has_elements(part) for part in result)
     return result is not None and np.size(result) > 0

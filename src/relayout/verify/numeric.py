@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING
 
 from relayout.verify.bindings import open_dims
 from relayout.verify.cases import CaseFinder
+from relayout.verify.conditioning import of_model
+from relayout.verify.decisions import decisive
+from relayout.verify.difference import MOST_NOISE, MOST_NOISE_OF_DECISIONS
 from relayout.verify.inputs import undrawable
 from relayout.verify.interface import (
     Interface,
@@ -14,6 +17,7 @@ from relayout.verify.interface import (
     interface_of,
 )
 from relayout.verify.judge import Judge
+from relayout.verify.replay import Replay
 from relayout.verify.rounding import Doubt
 from relayout.verify.runtimes import (
     ONNX_RUNTIME,
@@ -21,11 +25,14 @@ from relayout.verify.runtimes import (
     ExhaustedError,
     RefusedError,
     Runtime,
+    read,
 )
 from relayout.verify.verdict import NumericOptions, NumericVerdict, unknown
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from relayout.verify.runtimes import Source
 
 
 def compare(before: Path, after: Path, options: NumericOptions | None = None) -> NumericVerdict:
@@ -73,22 +80,25 @@ def _first_verdict(
     refusals = []
     for runtime in RUNTIMES:
         try:
-            verdict, doubt = _judged(runtime, before, after, interface, options)
+            return _judged(runtime, before, after, interface, options)
         except RefusedError as refusal:
             refusals.append(f"{runtime.name}: {refusal}")
-            continue
-        return verdict if doubt is None else doubt.weighed(verdict)
     return unknown("; ".join(refusals))
 
 
 def _judged(
-    runtime: Runtime, before: Path, after: Path, interface: Interface, options: NumericOptions
-) -> tuple[NumericVerdict, Doubt | None]:
-    """A verdict, and the doubt about it where results of ONNX Runtime differ."""
+    runtime: Runtime, before: Source, after: Source, interface: Interface, options: NumericOptions
+) -> NumericVerdict:
+    """The verdict of a runtime; where results of ONNX Runtime differ, it is looked into why."""
     original = runtime.load(before, interface)
     cases = CaseFinder(original, interface, options).find()
-    judge = Judge(runtime, original, interface, options)
+    most = MOST_NOISE_OF_DECISIONS if decisive(read(before)) else MOST_NOISE
+    noise = of_model(original, before, interface, most=most)
+    judge = Judge(runtime, original, interface, options, noise)
     verdict = judge.judge(after, cases)
     if verdict.status != "differs" or verdict.reason or runtime is not ONNX_RUNTIME:
-        return verdict, None
-    return verdict, Doubt(before, after, interface, options, cases, judge.failing)
+        return verdict
+    verdict = Doubt(before, after, interface, options, cases, judge.failing).weighed(verdict)
+    if verdict.equal:
+        return verdict
+    return Replay(before, after, interface, options, judge.failed).weighed(verdict)

@@ -64,7 +64,8 @@ def compare_compiled(
         try:
             original = runtime.load(path, interface)
             cases = CaseFinder(original, interface, options).find()
-            return Judge(compiled, original, interface, options).judge(path, cases)
+            judge = Judge(compiled, original, interface, options, tolerances=TOLERANCES)
+            return judge.judge(path, cases)
         except RefusedError as refusal:
             refusals.append(f"{runtime.name}: {refusal}")
     return unknown("; ".join(refusals))
