@@ -19,7 +19,7 @@ from relayout.verify.difference import (
     worse,
 )
 from relayout.verify.runtimes import RefusedError, Run, Runtime
-from relayout.verify.verdict import NOTHING, NumericOptions, NumericVerdict, Worst, unknown
+from relayout.verify.verdict import NOTHING, NumericOptions, NumericVerdict, Worst
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -65,7 +65,10 @@ class Judge:
             reason = f"{self.runtime.name} runs only the first model: {refusal}"
             return NumericVerdict("differs", reason=reason, runtime=self.runtime.name)
         if not self.elements and not self.failing:
-            return replace(unknown(NOTHING), runtime=self.runtime.name, runs=len(cases))
+            return replace(self._verdict(cases), status="unknown", reason=NOTHING)
+        return self._verdict(cases)
+
+    def _verdict(self, cases: Sequence[Case]) -> NumericVerdict:
         return NumericVerdict(
             "differs" if self.failing else "equal",
             exact=self.exact,

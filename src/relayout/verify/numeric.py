@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from relayout.verify.bindings import open_dims
 from relayout.verify.cases import CaseFinder
-from relayout.verify.conditioning import of_model
-from relayout.verify.decisions import decisive
-from relayout.verify.difference import MOST_NOISE, MOST_NOISE_OF_DECISIONS
+from relayout.verify.inner import Inner
 from relayout.verify.inputs import undrawable
 from relayout.verify.interface import (
     Interface,
@@ -16,18 +15,15 @@ from relayout.verify.interface import (
     interface_change,
     interface_of,
 )
-from relayout.verify.judge import Judge
-from relayout.verify.replay import Replay
-from relayout.verify.rounding import Doubt
 from relayout.verify.runtimes import (
     ONNX_RUNTIME,
     RUNTIMES,
     ExhaustedError,
     RefusedError,
     Runtime,
-    read,
 )
-from relayout.verify.verdict import NumericOptions, NumericVerdict, unknown
+from relayout.verify.trial import Trial
+from relayout.verify.verdict import NOTHING, NumericOptions, NumericVerdict, unknown
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -89,16 +85,25 @@ def _first_verdict(
 def _judged(
     runtime: Runtime, before: Source, after: Source, interface: Interface, options: NumericOptions
 ) -> NumericVerdict:
-    """The verdict of a runtime; where results of ONNX Runtime differ, it is looked into why."""
+    """The verdict of a runtime on what inputs show, then on what they do not show by themselves."""
     original = runtime.load(before, interface)
     cases = CaseFinder(original, interface, options).find()
-    most = MOST_NOISE_OF_DECISIONS if decisive(read(before)) else MOST_NOISE
-    noise = of_model(original, before, interface, most=most)
-    judge = Judge(runtime, original, interface, options, noise)
-    verdict = judge.judge(after, cases)
-    if verdict.status != "differs" or verdict.reason or runtime is not ONNX_RUNTIME:
+    trial = Trial(runtime, interface, options)
+    verdict = trial.verdict(original, before, after, cases)
+    is_empty = verdict.reason == NOTHING
+    if runtime is not ONNX_RUNTIME or not (verdict.equal or is_empty):
         return verdict
-    verdict = Doubt(before, after, interface, options, cases, judge.failing).weighed(verdict)
-    if verdict.equal:
+    verdict = trial.on_all_ways(before, after, cases, verdict)
+    if verdict.status == "differs" or verdict.rounding or verdict.replayed or verdict.unstable:
         return verdict
-    return Replay(before, after, interface, options, judge.failed).weighed(verdict)
+    return _with_inner(Inner(before, after, interface, cases).weighed(verdict), options)
+
+
+def _with_inner(verdict: NumericVerdict, options: NumericOptions) -> NumericVerdict:
+    """What tensors inside of the models make of a verdict."""
+    if verdict.inner_difference and options.same_names:
+        reason = f"inside of the models, {verdict.inner_difference}"
+        return replace(verdict, status="differs", reason=reason)
+    if verdict.reason == NOTHING and verdict.elements:
+        return replace(verdict, status="equal", reason="")
+    return verdict

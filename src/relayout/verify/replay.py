@@ -3,58 +3,47 @@
 One ArgMax that comes out otherwise changes all that is computed after it, and what a Loop carries
 from round to round may amplify rounding without end. So models that differ are compared again
 with the decisions of the given run and with what its rounds began with: these become inputs of
-both models. Then their results, and those of each round, must agree as usual, and each decision of
-the second model must be as good as the given one, for what the given model decided on.
+both models. Then the results, those of each round, and what decisions are made on must agree as
+usual, and each decision of the second model must be as good as the given one.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import onnx
 
-from relayout.verify.conditioning import Conditioning, of_model
-from relayout.verify.decisions import accepted, decided, decides, decisive
+from relayout.verify.decisions import accepted, decisive
 from relayout.verify.difference import (
     MOST_NOISE,
     MOST_NOISE_OF_DECISIONS,
     NOISE_FACTOR,
     STRICT,
+    Noise,
     Tolerance,
+    difference,
     widened,
 )
 from relayout.verify.interface import Port
 from relayout.verify.judge import Judge
+from relayout.verify.player import Player, Record, recorded
 from relayout.verify.pools import Pools
-from relayout.verify.quantisers import bodies_of
-from relayout.verify.runtimes import (
-    ONNX_RUNTIME,
-    ExhaustedError,
-    RefusedError,
-    Run,
-    derived,
-    read,
-)
-from relayout.verify.sites import (
-    FIRST_CARRIED,
-    Site,
-    Turn,
-    feed,
-    feed_carried,
-    lift,
-    sites_of,
-)
+from relayout.verify.runtimes import ONNX_RUNTIME, ExhaustedError, RefusedError, read
+from relayout.verify.script import Decision, Script
 from relayout.verify.verdict import NumericOptions, NumericVerdict, Replayed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from relayout.verify.cases import Case
     from relayout.verify.interface import Interface
     from relayout.verify.runtimes import Source
+
+MOST_AXES = 5
+"""Operands of more axes are not compared in other orders of them."""
 
 
 class _NotReplayedError(Exception):
@@ -62,41 +51,8 @@ class _NotReplayedError(Exception):
 
 
 @dataclass(frozen=True)
-class Decision:
-    """A decision of both models: its node in the given one, and the names of its parts."""
-
-    node: onnx.NodeProto
-    depth: int
-    name: str
-
-    @property
-    def label(self) -> str:
-        return f"decision/{self.name}"
-
-    @property
-    def operands(self) -> list[str]:
-        return [f"{self.label}/operand/{i}" for i, name in enumerate(self.node.input) if name]
-
-
-@dataclass(frozen=True)
-class Carried:
-    """What a Loop of both models carries from round to round."""
-
-    name: str
-    index: int
-
-    @property
-    def label(self) -> str:
-        return f"carried/{self.name}"
-
-    @property
-    def next(self) -> str:
-        return f"carried/{self.name}/next"
-
-
-@dataclass(frozen=True)
 class Replay:
-    """Two models, and what the first one gives."""
+    """Two models, and the cases in which they differ."""
 
     before: Source
     after: Source
@@ -116,230 +72,147 @@ class Replay:
 
     def _replayed(self) -> Replayed | None:
         models = read(self.before), read(self.after)
-        decisions, carried = common_decisions(*models), common_carried(*models)
-        live = decisive(models[0]) - {one.name for one in decisions}
-        most = MOST_NOISE_OF_DECISIONS if live else MOST_NOISE
-        if not decisions and not carried:
+        script = Script.of(*models)
+        if not script.fed:
             return None
-        records = _recorded(self.before, self.interface, decisions, carried, self.cases)
-        script = _Script(
-            [one for one in decisions if _is_float(records[0][one.operands[0]])],
-            [one for one in carried if _is_float(records[0][one.label])],
-        )
-        players = [
-            _Player.of(source, self.interface, script, records[0], most)
+        live = decisive(models[0]) - {one.name for one in script.decisions}
+        records = recorded(self.before, self.interface, script, self.cases)
+        script = _on_floats(script, records[0])
+        given, made = (
+            Player.of(source, self.interface, script, records[0])
             for source in (self.before, self.after)
-        ]
+        )
         scenes = [
-            replace(
-                case,
-                feeds={**case.feeds, **{name: record[name] for name in script.fed}},
-                results=[*case.results, *(record[one.next] for one in script.carried)],
-            )
+            _Scene(given, made, script, record, _staged(case, script, record), bool(live))
             for case, record in zip(self.cases, records, strict=True)
         ]
-        self._check_results(players, script, scenes)
-        touched = self._touched(script)
-        counts = [
-            _flips(players, script.decisions, record, scene, touched)
-            for scene, record in zip(scenes, records, strict=True)
-        ]
+        self._check_results(scenes)
+        counts = [scene.flips() for scene in scenes]
         return Replayed(sum(one for one, _ in counts), sum(flipped for _, flipped in counts))
 
-    def _touched(self, script: _Script) -> set[str]:
-        """The inputs that are changed to see what rounding does; decisions are not among them."""
-        given = {name for case in self.cases for name in case.feeds}
-        return given | {one.label for one in script.carried}
-
-    def _check_results(
-        self, players: Sequence[_Player], script: _Script, scenes: Sequence[Case]
-    ) -> None:
+    def _check_results(self, scenes: Sequence[_Scene]) -> None:
         """See that both models compute the same from the same decisions."""
-        ports = [Port(f"{one.name} of a round", "tensor") for one in script.carried]
+        scene = scenes[0]
+        ports = [Port(f"{one.name} of a round", "tensor") for one in scene.script.carried]
         interface = replace(self.interface, outputs=(*self.interface.outputs, *ports))
         count = len(interface.outputs)
-        given, made = players
-        noise = given.conditioning(self._touched(script)).first(count)
-        runtime = replace(ONNX_RUNTIME, open=lambda _source, _interface: made.first(count))
-        judge = Judge(runtime, given.first(count), interface, self.options, noise)
-        verdict = judge.judge(self.after, scenes)
+        made = scene.made.first(count)
+        runtime = replace(ONNX_RUNTIME, open=lambda _source, _interface: made)
+        noise = scene.given.conditioning(scene.touched, scene.most).first(count)
+        judge = Judge(runtime, scene.given.first(count), interface, self.options, noise)
+        verdict = judge.judge(self.after, [one.case for one in scenes])
         if not verdict.equal:
             raise _NotReplayedError(f"with the same decisions {verdict.reason or verdict.worst}")
 
 
-@dataclass(frozen=True)
-class _Script:
-    """What both models are given."""
-
-    decisions: Sequence[Decision]
-    carried: Sequence[Carried]
-
-    @property
-    def fed(self) -> list[str]:
-        return [one.label for one in (*self.decisions, *self.carried)]
-
-
-def common_carried(before: onnx.ModelProto, after: onnx.ModelProto) -> list[Carried]:
-    """What Loops of both models carry under the same name and change."""
-    given, made = _carried_of(before.graph), _carried_of(after.graph)
-    return [
-        Carried(name, port.index)
-        for name, port in given.items()
-        if name in made and made[name].index == port.index
-    ]
-
-
-@dataclass(frozen=True)
-class _CarriedPort:
-    turns: tuple[Turn, ...]
-    index: int
-
-
-def _carried_of(graph: onnx.GraphProto) -> dict[str, _CarriedPort]:
-    found: list[tuple[str, _CarriedPort]] = []
-    for site in sites_of(graph):
-        if site.node.op_type != "Loop":
-            continue
-        (body,) = bodies_of(site.node)
-        turns = (*site.turns, Turn(site.graph, site.node, body))
-        for i, port in enumerate(body.input[FIRST_CARRIED:]):
-            if body.output[1 + i].name != port.name:
-                found.append((port.name, _CarriedPort(turns, i)))
-    names = Counter(name for name, _ in found)
-    return {name: port for name, port in found if names[name] == 1}
-
-
-def common_decisions(before: onnx.ModelProto, after: onnx.ModelProto) -> list[Decision]:
-    """The decisions that both models make under the same name, in the same kind of place."""
-    given, made = _by_name(before.graph), _by_name(after.graph)
-    return [
-        Decision(site.node, len(site.turns), name)
-        for name, site in given.items()
-        if name in made and _key(made[name]) == _key(site)
-    ]
-
-
-def _key(site: Site) -> tuple[str, ...]:
-    return site.node.op_type, *(turn.node.op_type for turn in site.turns)
-
-
-def _by_name(graph: onnx.GraphProto) -> dict[str, Site]:
-    """The decisions of a graph and its bodies, by the name of their result if it is the only one."""
-    sites = [site for site in sites_of(graph) if decides(site.node)]
-    sites = [site for site in sites if len(site.node.output) > decided(site.node)]
-    names = Counter(site.node.output[decided(site.node)] for site in sites)
-    return {
-        name: site
-        for site in sites
-        if names[name := site.node.output[decided(site.node)]] == 1 and name
-    }
-
-
-def _recorded(
-    source: Source,
-    interface: Interface,
-    decisions: Sequence[Decision],
-    carried: Sequence[Carried],
-    cases: Sequence[Case],
-) -> list[dict[str, Any]]:
-    """By case, what the given model decides and carries, and what it reads for decisions."""
-    model = read(source)
-    sites, ports = _by_name(model.graph), _carried_of(model.graph)
-    for one in carried:
-        lift(model.graph, ports[one.name].turns, one.name, one.label)
-        _lift_next(model.graph, ports[one.name], one)
-    for decision in decisions:
-        site = sites[decision.name]
-        lift(model.graph, site.turns, decision.name, decision.label)
-        _lift_operands(model.graph, site, decision)
-    run = ONNX_RUNTIME.load(derived(model, source), interface)
-    names = [value.name for value in model.graph.output]
-    return [dict(zip(names, run(case.feeds), strict=True)) for case in cases]
+def _on_floats(script: Script, record: Record) -> Script:
+    """Whole numbers, as in arithmetic on lengths, have no rounding to replay."""
+    return Script(
+        [one for one in script.decisions if _is_float(record[one.operands[0]])],
+        [one for one in script.carried if _is_float(record[one.label])],
+    )
 
 
 def _is_float(value: Any) -> bool:
-    """Whole numbers, as in arithmetic on lengths, have no rounding to replay."""
     return isinstance(value, np.ndarray) and value.dtype.name in STRICT
 
 
-def _lift_next(graph: onnx.GraphProto, port: _CarriedPort, one: Carried) -> None:
-    lift(graph, port.turns, port.turns[-1].body.output[1 + port.index].name, one.next)
-
-
-def _lift_operands(graph: onnx.GraphProto, site: Site, decision: Decision) -> None:
-    read_names = [name for name in site.node.input if name]
-    for name, label in zip(read_names, decision.operands, strict=True):
-        lift(graph, site.turns, name, label)
+def _staged(case: Case, script: Script, record: Record) -> Case:
+    """A case in which decisions are inputs, and what rounds end with are results."""
+    feeds = {**case.feeds, **{name: record[name] for name in script.fed}}
+    return replace(
+        case, feeds=feeds, results=[*case.results, *(record[one.next] for one in script.carried)]
+    )
 
 
 @dataclass(frozen=True)
-class _Player:
-    """A model that is given its decisions, and shows what it decides on and would decide."""
+class _Scene:
+    """Two models that are given the same decisions in one case."""
 
-    source: Source
-    interface: Interface
-    names: tuple[str, ...]
-    run: Run
-    most: float
-    """The largest change, relative to the scale, that is taken for rounding."""
+    given: Player
+    made: Player
+    script: Script
+    record: Record
+    case: Case
+    has_others: bool
+    """Whether the models make decisions that they are not given."""
 
-    @classmethod
-    def of(
-        cls,
-        source: Source,
-        interface: Interface,
-        script: _Script,
-        record: Mapping[str, Any],
-        most: float,
-    ) -> _Player:
-        model = read(source)
-        sites, ports = _by_name(model.graph), _carried_of(model.graph)
-        for one in script.carried:
-            _lift_next(model.graph, ports[one.name], one)
-            feed_carried(model.graph, ports[one.name].turns, one.index, one.label)
-        for decision in script.decisions:
-            site = sites[decision.name]
-            element = onnx.helper.np_dtype_to_tensor_dtype(record[decision.label].dtype)
-            # Operands first: one decision may be what another one reads.
-            _lift_operands(model.graph, site, decision)
-            own = feed(model.graph, site, decided(site.node), decision.label, element)
-            lift(model.graph, site.turns, own, f"{decision.label}/own/all")
-        changed = derived(model, source)
-        names = tuple(value.name for value in model.graph.output)
-        return cls(changed, interface, names, ONNX_RUNTIME.load(changed, interface), most)
+    @property
+    def touched(self) -> set[str]:
+        """The inputs that are changed to see what rounding does: all but the decisions."""
+        return set(self.case.feeds) - {one.label for one in self.script.decisions}
 
-    def first(self, count: int) -> Run:
-        return lambda feeds: self.run(feeds)[:count]
+    @property
+    def most(self) -> float:
+        return MOST_NOISE_OF_DECISIONS if self.has_others else MOST_NOISE
 
-    def conditioning(self, given: set[str]) -> Conditioning:
-        """How rounding changes its results; decisions are not touched."""
-        return of_model(self.run, self.source, self.interface, given, self.most)
+    def flips(self) -> tuple[int, int]:
+        """How many decisions there are, and how many the second model makes otherwise, as well."""
+        made = self.made.record(self.made.run(self.case.feeds))
+        for one in self.script.decisions:
+            self._check_operands(one, made)
+            self._check_decision(one, made[one.own])
+        pairs = [(self.record[one.label], made[one.own]) for one in self.script.decisions]
+        return sum(own.size for own, _ in pairs), sum(_count(*pair) for pair in pairs)
 
+    def _check_operands(self, decision: Decision, made: Record) -> None:
+        for label in decision.operands:
+            old, new = self.record[label], made.get(label)
+            if not _is_float(old) or new is None:
+                continue
+            if any(self._same(label, old, order) for order in _orders(new, old.shape)):
+                continue
+            raise _NotReplayedError(f"decision '{decision.name}' is made on other numbers")
 
-def _flips(
-    players: Sequence[_Player],
-    decisions: Sequence[Decision],
-    record: Mapping[str, Any],
-    case: Case,
-    given: set[str],
-) -> tuple[int, int]:
-    """How many decisions there are, and how many the second model makes otherwise, as well."""
-    made = dict(zip(players[1].names, players[1].run(case.feeds), strict=True))
-    others = {one.name: made[f"{one.label}/own/all"] for one in decisions}
-    flipped = [
-        one for one in decisions if not np.array_equal(record[one.label], others[one.name])
-    ]
-    slack = _slack(players[0], flipped, record, case, given) if flipped else {}
-    for one in flipped:
-        operands = [record[name] for name in one.operands]
-        room = [slack[name] for name in one.operands]
-        for parts in _rounds(one.depth, [record[one.label], others[one.name], *operands, *room]):
-            own, other, *rest = parts
+    def _same(self, label: str, old: Any, new: Any) -> bool:
+        if difference(old, new, Tolerance(STRICT)).excused:
+            return True
+        return difference(old, new, Tolerance(STRICT), self._noise[label]).excused
+
+    def _check_decision(self, decision: Decision, other: Any) -> None:
+        own = self.record[decision.label]
+        if np.array_equal(own, other):
+            return
+        operands = [self.record[label] for label in decision.operands]
+        room = [self._room(label) for label in decision.operands]
+        for parts in _rounds(decision.depth, [own, other, *operands, *room]):
+            rest = parts[2:]
             half = len(rest) // 2
-            if not accepted(one.node, rest[:half], rest[half:], own, other):
-                raise _NotReplayedError(f"decision '{one.name}' is another one, not by rounding")
-    total = sum(np.size(record[one.label]) for one in decisions)
-    return total, sum(_count(record[one.label], others[one.name]) for one in flipped)
+            if not accepted(decision.node, rest[:half], rest[half:], parts[0], parts[1]):
+                raise _NotReplayedError(f"decision '{decision.name}' is not flipped by rounding")
+
+    def _room(self, label: str) -> Any:
+        """By how much rounding may change each element of what is read for a decision."""
+        value = self.record[label]
+        if not _is_float(value):
+            return np.zeros(value.shape)
+        wide = value.astype(np.float64)
+        pools = Pools.of(wide)
+        room = Tolerance(STRICT).of(value.dtype) * pools.scale(wide)
+        noise = self._noise[label]
+        return room if noise is None else np.maximum(room, NOISE_FACTOR * pools.shared(noise))
+
+    @cached_property
+    def _noise(self) -> dict[str, Noise]:
+        labels = [label for one in self.script.decisions for label in one.operands]
+        noise: dict[str, Noise] = dict.fromkeys(labels)
+        conditioning = self.given.conditioning(self.touched, self.most)
+        for results in conditioning.results(self.case.feeds):
+            found = self.given.record(results)
+            noise = {
+                label: widened(noise[label], self.record[label], found[label], self.most)
+                for label in labels
+            }
+        return noise
+
+
+def _orders(array: Any, shape: tuple[int, ...]) -> list[Any]:
+    """An array in the orders of its axes that have a shape, as given first."""
+    same = [array] if array.shape == shape else []
+    if array.ndim > MOST_AXES or sorted(array.shape) != sorted(shape):
+        return same
+    turned = (array.transpose(order) for order in permutations(range(array.ndim)))
+    return [*same, *(other for other in turned if other.shape == shape)]
 
 
 def _count(own: Any, other: Any) -> int:
@@ -354,28 +227,3 @@ def _rounds(depth: int, arrays: Sequence[Any]) -> list[Sequence[Any]]:
     return [
         part for i in range(count) for part in _rounds(depth - 1, [array[i] for array in arrays])
     ]
-
-
-def _slack(
-    player: _Player,
-    decisions: Sequence[Decision],
-    record: Mapping[str, Any],
-    case: Case,
-    given: set[str],
-) -> dict[str, Any]:
-    """By what was read for decisions, by how much rounding may change each element of it."""
-    names = [name for one in decisions for name in one.operands]
-    noise: dict[str, Any] = dict.fromkeys(names)
-    for results in player.conditioning(given).results(case.feeds):
-        found = dict(zip(player.names, results, strict=True))
-        noise = {name: widened(noise[name], record[name], found[name], player.most) for name in names}
-    return {name: _room(record[name], noise[name]) for name in names}
-
-
-def _room(value: Any, noise: Any) -> Any:
-    if value.dtype.name not in STRICT:
-        return np.zeros(value.shape)
-    wide = value.astype(np.float64)
-    pools = Pools.of(wide)
-    room = Tolerance(STRICT).of(value.dtype) * pools.scale(wide)
-    return room if noise is None else np.maximum(room, NOISE_FACTOR * pools.shared(noise))

@@ -20,7 +20,8 @@ class NumericOptions:
     shapes, `fixed` the values of inputs, `integer_ranges` the lowest value and the first one too
     high. `tolerance` is relative to the scale of an element: the least of the largest magnitudes in its
     slices and among those of about its size. `fix_defaults`: inputs with
-    defaults became constants.
+    defaults became constants. `same_names`: tensors inside of the models that have the same name
+    are the same, so that one that differs is a fault.
     """
 
     dims: dict[str, int] = field(default_factory=dict)
@@ -30,6 +31,8 @@ class NumericOptions:
     tolerance: float | None = None
     seed: int = 0
     fix_defaults: bool = False
+    same_names: bool = True
+    memory: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         fixed = {name: np.asarray(value).tolist() for name, value in self.fixed.items()}
@@ -118,7 +121,9 @@ class NumericVerdict:
     element in any run. `rounding`: the models are
     equal but for steps that quantisers made of rounding errors; `not_rounding`: why a difference of
     models with quantisers is more than that. `replayed`: they are equal with the decisions of the
-    first one, as those of ArgMax, of which rounding flips some; `not_replayed`: why not.
+    first one, as those of ArgMax, of which rounding flips some; `not_replayed`: why not. `forced`:
+    the ways through branches and loops that were gone besides, `under` the one in which models
+    differ. `inner` counts the tensors inside of the models that were compared by name.
     """
 
     status: Status
@@ -137,6 +142,10 @@ class NumericVerdict:
     not_rounding: str = ""
     replayed: Replayed | None = None
     not_replayed: str = ""
+    forced: tuple[str, ...] = ()
+    under: str = ""
+    inner: int = 0
+    inner_difference: str = ""
 
     @property
     def equal(self) -> bool:
@@ -150,7 +159,8 @@ class NumericVerdict:
         more = f"; not taken for rounding at quantisers: {self.not_rounding}"
         more = more if self.not_rounding else ""
         more += f"; not for flipped decisions: {self.not_replayed}" if self.not_replayed else ""
-        return f"{self.status}: {self.reason or self.worst}{more}"
+        where = f" ({self.under})" if self.under else ""
+        return f"{self.status}: {self.reason or self.worst}{where}{more}"
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -159,7 +169,7 @@ class NumericVerdict:
     def from_json(cls, data: dict[str, Any]) -> NumericVerdict:
         worst = Worst.from_json(data["worst"]) if data["worst"] else None
         rounding = Rounding(**data["rounding"]) if data["rounding"] else None
-        tuples = {name: tuple(data[name]) for name in ("bindings", "unstable", "steady", "empty")}
+        tuples = {name: tuple(data[name]) for name in ("bindings", "unstable", "steady", "empty", "forced")}
         replayed = Replayed(**data["replayed"]) if data["replayed"] else None
         parts = {"worst": worst, "rounding": rounding, "replayed": replayed}
         return cls(**{**data, **tuples, **parts})
@@ -167,6 +177,7 @@ class NumericVerdict:
     def _equal_parts(self) -> list[str]:
         counts = ((self.outputs, "output"), (len(self.bindings), "shape"), (self.runs, "run"))
         parts = [f"{count} {noun}{'s' * (count != 1)}" for count, noun in counts]
+        parts += [f"{len(self.forced)} more ways through control flow"] if self.forced else []
         parts += [f"{len(self.unstable)} not deterministic"] if self.unstable else []
         parts += [f"{len(self.steady)} alike for all inputs"] if self.steady else []
         parts += [f"{len(self.empty)} without elements"] if self.empty else []

@@ -1,0 +1,92 @@
+"""Tensors inside of two models that have the same name.
+
+Results may hide what is wrong: where all of them are empty, or saturated. What relayout writes
+keeps the names of tensors only where it keeps the tensors, so those that differ give it away.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import onnx
+
+from relayout.verify.conditioning import of_run
+from relayout.verify.difference import MOST_NOISE, TOLERANCES, Tolerance, difference, widened
+from relayout.verify.runtimes import ONNX_RUNTIME, ExhaustedError, RefusedError, derived, read
+from relayout.verify.verdict import NumericVerdict
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from relayout.verify.cases import Case
+    from relayout.verify.interface import Interface
+    from relayout.verify.runtimes import Source
+
+MOST, FEW = 256, 32
+"""How many tensors are looked at, and how many where inputs are large."""
+LARGE = 1 << 20
+# Errors of less are judged where they reach the results.
+GROSS = Tolerance({name: max(1e-2, usual) for name, usual in TOLERANCES.items()})
+
+
+@dataclass(frozen=True)
+class Inner:
+    """Two models that gave equal results in some cases."""
+
+    before: Source
+    after: Source
+    interface: Interface
+    cases: Sequence[Case]
+
+    def weighed(self, verdict: NumericVerdict) -> NumericVerdict:
+        """The verdict, with what tensors inside of the models show."""
+        case = min(reversed(self.cases), key=_size)
+        models = read(self.before), read(self.after)
+        names = _common(*models)
+        names = names[:: math.ceil(len(names) / (FEW if _size(case) > LARGE else MOST)) or 1]
+        if not names:
+            return verdict
+        try:
+            runs = [
+                ONNX_RUNTIME.load(derived(_exposed(model, names), source), self.interface)
+                for model, source in zip(models, (self.before, self.after), strict=True)
+            ]
+            old, new = (run(case.feeds)[-len(names) :] for run in runs)
+        except (RefusedError, ExhaustedError):
+            return verdict
+        found = [difference(*pair, GROSS) for pair in zip(old, new, strict=True)]
+        if not all(one.excused for one in found):
+            nudged = next(of_run(runs[0]).results(case.feeds), None)
+            others = [None] * len(names) if nudged is None else nudged[-len(names) :]
+            parts = zip(old, new, others, strict=True)
+            found = [
+                difference(one, other, GROSS, widened(None, one, again, MOST_NOISE))
+                for one, other, again in parts
+            ]
+        elements = verdict.elements + sum(one.elements for one in found)
+        verdict = replace(verdict, inner=len(names), elements=elements)
+        for name, one in zip(names, found, strict=True):
+            if not one.excused:
+                text = f"tensor '{name}': {one.before} became {one.after}"
+                return replace(verdict, inner_difference=text)
+        return verdict
+
+
+def _size(case: Case) -> int:
+    return sum(np.size(value) for value in case.feeds.values() if not isinstance(value, list))
+
+
+def _common(before: onnx.ModelProto, after: onnx.ModelProto) -> list[str]:
+    """The tensors of both main graphs, in the order of the first."""
+    made = {name for node in after.graph.node for name in node.output}
+    outputs = {value.name for value in before.graph.output}
+    names = [name for node in before.graph.node for name in node.output if name]
+    return [name for name in names if name in made and name not in outputs]
+
+
+def _exposed(model: onnx.ModelProto, names: Sequence[str]) -> onnx.ModelProto:
+    model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names)
+    return model
