@@ -47,7 +47,7 @@ def test_a_bomb_does_not_go_off(tmp_path: Path) -> None:
     start = time.monotonic()
     verdict = compare_isolated(path, path, memory=TWO_GIGABYTES)
     assert verdict.status == "unknown"
-    assert verdict.reason == "the runtime needed more than 2 GB"
+    assert verdict.reason.startswith("the runtime needed more than 2 GB")
     assert time.monotonic() - start < 10
 
 

@@ -26,7 +26,8 @@ def saved(text: str, folder: Path) -> Path:
 def outputs(text: str, folder: Path, *feeds: Any) -> Any:
     """What the smooth version of a model computes."""
     session = onnxruntime.InferenceSession(
-        smooth(onnx.load(saved(text, folder)), folder).SerializeToString(), providers=["CPUExecutionProvider"]
+        smooth(onnx.load(saved(text, folder)), folder).SerializeToString(),
+        providers=["CPUExecutionProvider"],
     )
     names = [value.name for value in session.get_inputs()]
     return session.run(None, dict(zip(names, feeds, strict=True)))[0]

@@ -17,7 +17,9 @@ from onnx import TensorProto, helper
 from relayout.verify.quantisers import nodes_of
 
 Array: TypeAlias = npt.NDArray[Any]
-Accepts: TypeAlias = Callable[[onnx.NodeProto, Sequence[Array], Sequence[Array], Array, Array], Array]
+Accepts: TypeAlias = Callable[
+    [onnx.NodeProto, Sequence[Array], Sequence[Array], Array, Array], Array
+]
 """From a node, what it read, the slack of that, its result and another one: which elements of
 the other one are as good."""
 
@@ -42,7 +44,7 @@ def decisive(model: onnx.ModelProto) -> set[str]:
     return {
         node.output[decided(node)] if decides(node) else node.output[0]
         for node in (*nodes_of(model.graph), *functions)
-        if decides(node) and len(node.output) > decided(node) or node.op_type in OPAQUE
+        if (decides(node) and len(node.output) > decided(node)) or node.op_type in OPAQUE
     }
 
 
@@ -57,13 +59,13 @@ def decided(node: onnx.NodeProto) -> int:
 
 def accepted(
     node: onnx.NodeProto,
-    operands: Sequence[Array],
-    slack: Sequence[Array],
+    operands: Arrays,
+    slack: Arrays,
     own: Array,
     other: Array,
 ) -> bool:
     """Whether another choice is as good as a node's own one."""
-    if own.dtype != other.dtype or own.size and own.shape[1:] != other.shape[1:]:
+    if own.dtype != other.dtype or (own.size and own.shape[1:] != other.shape[1:]):
         return False
     if node.op_type != "NonMaxSuppression" and own.shape != other.shape:
         return False
@@ -75,8 +77,8 @@ def accepted(
 
 def _chosen(
     node: onnx.NodeProto,
-    operands: Sequence[Array],
-    slack: Sequence[Array],
+    operands: Arrays,
+    slack: Arrays,
     own: Array,
     other: Array,
 ) -> Array:
@@ -95,8 +97,8 @@ def _chosen(
 
 def _hard(
     node: onnx.NodeProto,
-    operands: Sequence[Array],
-    slack: Sequence[Array],
+    operands: Arrays,
+    slack: Arrays,
     own: Array,
     other: Array,
 ) -> Array:
@@ -109,8 +111,8 @@ def _hard(
 
 def _compared(
     node: onnx.NodeProto,
-    operands: Sequence[Array],
-    slack: Sequence[Array],
+    operands: Arrays,
+    slack: Arrays,
     own: Array,
     other: Array,
 ) -> Array:
@@ -127,8 +129,8 @@ def _monotone(function: Callable[[Array], Array]) -> Accepts:
 
     def accepts(
         node: onnx.NodeProto,
-        operands: Sequence[Array],
-        slack: Sequence[Array],
+        operands: Arrays,
+        slack: Arrays,
         own: Array,
         other: Array,
     ) -> Array:
@@ -142,8 +144,8 @@ def _monotone(function: Callable[[Array], Array]) -> Accepts:
 
 def _cast(
     node: onnx.NodeProto,
-    operands: Sequence[Array],
-    slack: Sequence[Array],
+    operands: Arrays,
+    slack: Arrays,
     own: Array,
     other: Array,
 ) -> Array:
@@ -154,8 +156,8 @@ def _cast(
 
 def _quantised(
     node: onnx.NodeProto,
-    operands: Sequence[Array],
-    slack: Sequence[Array],
+    operands: Arrays,
+    slack: Arrays,
     own: Array,
     other: Array,
 ) -> Array:
@@ -174,8 +176,8 @@ def _quantised(
 
 def _selected(
     node: onnx.NodeProto,
-    operands: Sequence[Array],
-    slack: Sequence[Array],
+    operands: Arrays,
+    slack: Arrays,
     own: Array,
     other: Array,
 ) -> Array:
@@ -225,7 +227,9 @@ def _rows(array: Array) -> set[tuple[int, ...]]:
 
 
 def _along(array: Array, axis: int, rank: int) -> Array:
-    return array if array.size <= 1 else array.reshape([-1 if i == axis else 1 for i in range(rank)])
+    return (
+        array if array.size <= 1 else array.reshape([-1 if i == axis else 1 for i in range(rank)])
+    )
 
 
 def _number(node: onnx.NodeProto, name: str, usual: int) -> int:

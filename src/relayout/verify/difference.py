@@ -183,9 +183,7 @@ def _same_bytes(before: Array, after: Array) -> bool:
     return before.tobytes() == after.tobytes()
 
 
-def _errors(
-    before: Array, after: Array, tolerance: Tolerance, noise: Noise
-) -> tuple[Array, Array]:
+def _errors(before: Array, after: Array, tolerance: Tolerance, noise: Noise) -> tuple[Array, Array]:
     """The error of each element relative to its scale, and how large it may be."""
     if before.dtype.name not in TOLERANCES:
         return np.where(before == after, 0.0, np.inf), np.zeros(before.shape)

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from relayout.verify.cases import Case
-    from relayout.verify.runtimes import Source
     from relayout.verify.interface import Interface
+    from relayout.verify.runtimes import Source
 
 # How often the first model is run again to learn whether it agrees with itself.
 RERUNS = 4

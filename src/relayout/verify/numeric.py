@@ -21,6 +21,7 @@ from relayout.verify.runtimes import (
     ExhaustedError,
     RefusedError,
     Runtime,
+    read,
 )
 from relayout.verify.trial import Trial
 from relayout.verify.verdict import NOTHING, NumericOptions, NumericVerdict, unknown
@@ -87,7 +88,7 @@ def _judged(
 ) -> NumericVerdict:
     """The verdict of a runtime on what inputs show, then on what they do not show by themselves."""
     original = runtime.load(before, interface)
-    cases = CaseFinder(original, interface, options).find()
+    cases = CaseFinder(original, interface, options, read(before)).find()
     trial = Trial(runtime, interface, options)
     verdict = trial.verdict(original, before, after, cases)
     is_empty = verdict.reason == NOTHING

@@ -106,7 +106,10 @@ def tensors_of(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
         yield from one.initializer
         for node in one.node:
             for attribute in node.attribute:
-                yield from (*((attribute.t,) if attribute.HasField("t") else ()), *attribute.tensors)
+                yield from (
+                    *((attribute.t,) if attribute.HasField("t") else ()),
+                    *attribute.tensors,
+                )
 
 
 def captured_by(node: onnx.NodeProto) -> Iterator[str]:

@@ -18,10 +18,11 @@ class NumericOptions:
 
     `dims` gives sizes to named dimensions (a nameless one is called "input[axis]"), `shapes` whole
     shapes, `fixed` the values of inputs, `integer_ranges` the lowest value and the first one too
-    high. `tolerance` is relative to the scale of an element: the least of the largest magnitudes in its
-    slices and among those of about its size. `fix_defaults`: inputs with
-    defaults became constants. `same_names`: tensors inside of the models that have the same name
-    are the same, so that one that differs is a fault.
+    high. `tolerance` is relative to the scale of an element: the least of the largest magnitudes in
+    its slices and among those of about its size. `fix_defaults`: inputs with defaults became
+    constants. `same_names`: tensors inside of the models that have the same name are the same, so
+    that one that differs is a fault. `memory` is what a comparison in a process of its own may use,
+    in gigabytes.
     """
 
     dims: dict[str, int] = field(default_factory=dict)
@@ -169,7 +170,8 @@ class NumericVerdict:
     def from_json(cls, data: dict[str, Any]) -> NumericVerdict:
         worst = Worst.from_json(data["worst"]) if data["worst"] else None
         rounding = Rounding(**data["rounding"]) if data["rounding"] else None
-        tuples = {name: tuple(data[name]) for name in ("bindings", "unstable", "steady", "empty", "forced")}
+        lists = ("bindings", "unstable", "steady", "empty", "forced")
+        tuples = {name: tuple(data[name]) for name in lists}
         replayed = Replayed(**data["replayed"]) if data["replayed"] else None
         parts = {"worst": worst, "rounding": rounding, "replayed": replayed}
         return cls(**{**data, **tuples, **parts})

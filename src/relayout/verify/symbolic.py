@@ -1,0 +1,428 @@
+"""The shapes of a model's tensors by its open lengths, and what these must be equal to.
+
+As far as they follow from the main graph: what is not known stays unknown, and claims of the file
+about tensors inside of it are not read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+from relayout.verify.linear import Length
+
+if TYPE_CHECKING:
+    from relayout.verify.interface import Port
+
+Dims: TypeAlias = "list[Length | None]"
+ONE = Length.of(1)
+MOST_NUMBERS = 16
+END = 1 << 31
+
+
+@dataclass
+class Shapes:
+    """What is known so far. `numbers` are tensors that hold lengths, as a flat list."""
+
+    dims: dict[str, Dims] = field(default_factory=dict)
+    numbers: dict[str, Dims] = field(default_factory=dict)
+    equations: list[Length] = field(default_factory=list)
+    """Lengths that are zero."""
+
+    @classmethod
+    def of(cls, graph: onnx.GraphProto, ports: Sequence[Port]) -> Shapes:
+        found = cls()
+        for tensor in graph.initializer:
+            found.add_constant(tensor.name, tensor)
+        for port in ports:
+            if port.kind == "tensor" and port.dims is not None:
+                found.dims[port.name] = [Length.of(dim) for dim in port.dims]
+        for node in graph.node:
+            found.add(node)
+        return found
+
+    def add(self, node: onnx.NodeProto) -> None:
+        rule = RULES.get(node.op_type)
+        if rule is None or node.domain not in ("", "ai.onnx"):
+            return
+        try:
+            rule(self, node)
+        except (IndexError, ValueError, ZeroDivisionError):
+            # Operands that do not fit the operator: whatever a runtime makes of it, nothing is
+            # known of its results.
+            for name in node.output:
+                self.dims.pop(name, None)
+                self.numbers.pop(name, None)
+
+    def add_constant(self, name: str, tensor: onnx.TensorProto) -> None:
+        self.dims[name] = [Length.of(size) for size in tensor.dims]
+        whole = tensor.data_type in (onnx.TensorProto.INT64, onnx.TensorProto.INT32)
+        if whole and np.prod(tensor.dims) <= MOST_NUMBERS and not tensor.external_data:
+            array = numpy_helper.to_array(tensor)
+            self.numbers[name] = [Length.of(int(number)) for number in array.flat]
+
+    def of_input(self, node: onnx.NodeProto, i: int) -> Dims | None:
+        return self.dims.get(node.input[i]) if i < len(node.input) else None
+
+    def fixed(self, node: onnx.NodeProto, i: int) -> list[int] | None:
+        """The numbers of an operand that are constant."""
+        found = self.numbers.get(node.input[i]) if i < len(node.input) else None
+        numbers = [None if one is None else one.fixed for one in found or ()]
+        if found is None or any(number is None for number in numbers):
+            return None
+        return [number for number in numbers if number is not None]
+
+    def equal(self, left: Length | None, right: Length | None) -> None:
+        if left is not None and right is not None and left != right:
+            self.equations.append(left - right)
+
+    def broadcast(self, shapes: Iterable[Dims | None]) -> Dims | None:
+        found: Dims = []
+        for dims in shapes:
+            if dims is None:
+                return None
+            width = max(len(found), len(dims))
+            left = [ONE] * (width - len(found)) + found
+            right = [ONE] * (width - len(dims)) + dims
+            found = [self._wider(*pair) for pair in zip(left, right, strict=True)]
+        return found
+
+    def _wider(self, left: Length | None, right: Length | None) -> Length | None:
+        if left == ONE or left is None:
+            return right
+        if right == ONE or right is None:
+            return left
+        self.equal(left, right)
+        return left if left.fixed is not None else right
+
+
+def _attribute(node: onnx.NodeProto, name: str, usual: int) -> int:
+    return next((one.i for one in node.attribute if one.name == name), usual)
+
+
+def _integers(node: onnx.NodeProto, name: str) -> list[int] | None:
+    return next((list(one.ints) for one in node.attribute if one.name == name), None)
+
+
+def _axes(found: Shapes, node: onnx.NodeProto) -> list[int] | None:
+    """Axes as an attribute, as they were, or as an operand, as they are."""
+    return _integers(node, "axes") or found.fixed(node, 1)
+
+
+def _constant(found: Shapes, node: onnx.NodeProto) -> None:
+    for one in node.attribute:
+        if one.name == "value":
+            found.add_constant(node.output[0], one.t)
+        elif one.name in ("value_int", "value_ints"):
+            array = np.asarray(helper.get_attribute_value(one), np.int64)
+            found.add_constant(node.output[0], numpy_helper.from_array(array))
+
+
+def _shape(found: Shapes, node: onnx.NodeProto) -> None:
+    dims = found.of_input(node, 0)
+    if dims is None:
+        return
+    start, end = _attribute(node, "start", 0), _attribute(node, "end", len(dims))
+    found.numbers[node.output[0]] = dims[slice(start, end)]
+    found.dims[node.output[0]] = [Length.of(len(dims[slice(start, end)]))]
+
+
+def _same(found: Shapes, node: onnx.NodeProto) -> None:
+    """The shape, and the numbers, of the first operand."""
+    for known in (found.dims, found.numbers):
+        if node.input and node.input[0] in known:
+            known[node.output[0]] = known[node.input[0]]
+
+
+def _elementwise(found: Shapes, node: onnx.NodeProto) -> None:
+    dims = found.broadcast(found.dims.get(name) for name in node.input if name)
+    if dims is not None:
+        found.dims[node.output[0]] = dims
+    _arithmetic(found, node)
+
+
+def _arithmetic(found: Shapes, node: onnx.NodeProto) -> None:
+    operands = [found.numbers.get(name) for name in node.input]
+    rule = ARITHMETIC.get(node.op_type)
+    if rule is None or len(operands) != 2 or operands[0] is None or operands[1] is None:
+        return
+    left, right = operands[0], operands[1]
+    width = max(len(left), len(right))
+    if {len(left), len(right)} <= {1, width}:
+        pairs = zip(left * (width // len(left)), right * (width // len(right)), strict=True)
+        found.numbers[node.output[0]] = [None if None in pair else rule(*pair) for pair in pairs]
+
+
+def _product(left: Length, right: Length) -> Length | None:
+    if right.fixed is not None:
+        return left.times(right.fixed)
+    return right.times(left.fixed) if left.fixed is not None else None
+
+
+def _quotient(left: Length, right: Length) -> Length | None:
+    return None if right.fixed is None else left.divided(right.fixed)
+
+
+ARITHMETIC: dict[str, Callable[[Length, Length], Length | None]] = {
+    "Add": Length.__add__,
+    "Sub": Length.__sub__,
+    "Mul": _product,
+    "Div": _quotient,
+}
+
+
+def _transpose(found: Shapes, node: onnx.NodeProto) -> None:
+    dims = found.of_input(node, 0)
+    if dims is not None:
+        perm = _integers(node, "perm") or list(reversed(range(len(dims))))
+        found.dims[node.output[0]] = [dims[axis] for axis in perm]
+
+
+def _reshape(found: Shapes, node: onnx.NodeProto) -> None:
+    dims, target = found.of_input(node, 0), found.numbers.get(node.input[1])
+    if target is None:
+        return
+    if dims is not None:
+        zero = Length.of(0)
+        target = [
+            dims[i] if size == zero and i < len(dims) else size for i, size in enumerate(target)
+        ]
+        rest = Length.of(-1)
+        target = [_left_over(dims, target) if size == rest else size for size in target]
+    found.dims[node.output[0]] = [None if size == Length.of(-1) else size for size in target]
+
+
+def _left_over(dims: Dims, target: Dims) -> Length | None:
+    """The length that makes a target have as many elements as a shape."""
+    given = list(dims)
+    divisor = 1
+    for size in target:
+        if size in given and size is not None:
+            given.remove(size)
+        elif size is None or size.fixed is None:
+            return None
+        elif size.fixed > 0:
+            divisor *= size.fixed
+    total: Length | None = ONE
+    for size in given:
+        total = None if total is None or size is None else _product(total, size)
+    return None if total is None else total.divided(divisor)
+
+
+def _unsqueeze(found: Shapes, node: onnx.NodeProto) -> None:
+    dims, axes = found.of_input(node, 0), _axes(found, node)
+    if node.input[0] in found.numbers:
+        found.numbers[node.output[0]] = found.numbers[node.input[0]]
+    if dims is None or axes is None:
+        return
+    rank = len(dims) + len(axes)
+    places = {axis % rank for axis in axes}
+    rest = iter(dims)
+    found.dims[node.output[0]] = [ONE if i in places else next(rest) for i in range(rank)]
+
+
+def _squeeze(found: Shapes, node: onnx.NodeProto) -> None:
+    dims, axes = found.of_input(node, 0), _axes(found, node)
+    if node.input[0] in found.numbers:
+        found.numbers[node.output[0]] = found.numbers[node.input[0]]
+    if dims is None or axes is None:
+        return
+    places = {axis % len(dims) for axis in axes}
+    found.dims[node.output[0]] = [dim for i, dim in enumerate(dims) if i not in places]
+
+
+def _flatten(found: Shapes, node: onnx.NodeProto) -> None:
+    dims = found.of_input(node, 0)
+    if dims is not None:
+        found.dims[node.output[0]] = [None, None]
+
+
+def _concat(found: Shapes, node: onnx.NodeProto) -> None:
+    parts = [found.numbers.get(name) for name in node.input]
+    if all(part is not None for part in parts):
+        found.numbers[node.output[0]] = [one for part in parts for one in part or ()]
+    shapes = [found.dims.get(name) for name in node.input]
+    known = [dims for dims in shapes if dims is not None]
+    if len(known) < len(shapes) or not known:
+        return
+    axis = _attribute(node, "axis", 0) % len(known[0])
+    result = list(known[0])
+    for dims in known[1:]:
+        for i, dim in enumerate(dims):
+            both = result[i], dim
+            if i == axis:
+                result[i] = None if both[0] is None or dim is None else both[0] + dim
+            else:
+                found.equal(*both)
+    found.dims[node.output[0]] = result
+
+
+def _gather(found: Shapes, node: onnx.NodeProto) -> None:
+    data, index = found.of_input(node, 0), found.of_input(node, 1)
+    numbers, places = found.numbers.get(node.input[0]), found.fixed(node, 1)
+    if numbers is not None and places is not None:
+        found.numbers[node.output[0]] = [numbers[place] for place in places]
+    if data is None or index is None:
+        return
+    axis = _attribute(node, "axis", 0) % len(data)
+    found.dims[node.output[0]] = [*data[:axis], *index, *data[axis + 1 :]]
+
+
+def _slice(found: Shapes, node: onnx.NodeProto) -> None:
+    dims = found.of_input(node, 0)
+    operands = [found.numbers.get(name) for name in node.input[1:]]
+    if dims is None or len(operands) < 2 or operands[0] is None or operands[1] is None:
+        return
+    starts, ends = operands[0], operands[1]
+    axes = found.fixed(node, 3) if len(node.input) > 3 and node.input[3] else range(len(starts))
+    steps = found.fixed(node, 4) if len(node.input) > 4 else None
+    if axes is None or set(steps or [1]) != {1}:
+        return
+    result = list(dims)
+    for axis, start, end in zip(axes, starts, ends, strict=True):
+        result[axis % len(dims)] = _between(dims[axis % len(dims)], start, end)
+    found.dims[node.output[0]] = result
+    numbers = found.numbers.get(node.input[0])
+    bounds = found.fixed(node, 1), found.fixed(node, 2)
+    if numbers is not None and bounds[0] and bounds[1]:
+        found.numbers[node.output[0]] = numbers[bounds[0][0] : bounds[1][0]]
+
+
+def _between(dim: Length | None, start: Length | None, end: Length | None) -> Length | None:
+    """The length of a part; bounds that are open are taken to lie in the whole."""
+    if start is None or end is None:
+        return None
+    if end.fixed is not None and (end.fixed >= END or end.fixed < 0):
+        end = None if dim is None else dim + Length.of(min(end.fixed, 0))
+    if start.fixed is not None and start.fixed < 0:
+        start = None if dim is None else dim + start
+    if start is None or end is None:
+        return None
+    length = end - start
+    if dim is not None and length.fixed is not None and dim.fixed is not None:
+        return Length.of(max(0, min(length.fixed, dim.fixed)))
+    return length
+
+
+def _matmul(found: Shapes, node: onnx.NodeProto) -> None:
+    left, right = found.of_input(node, 0), found.of_input(node, 1)
+    if left is None or right is None or len(left) < 2 or len(right) < 2:
+        return
+    found.equal(left[-1], right[-2])
+    batch = found.broadcast([left[:-2], right[:-2]])
+    if batch is not None:
+        found.dims[node.output[0]] = [*batch, left[-2], right[-1]]
+
+
+def _gemm(found: Shapes, node: onnx.NodeProto) -> None:
+    left, right = found.of_input(node, 0), found.of_input(node, 1)
+    if left is None or right is None or len(left) != 2 or len(right) != 2:
+        return
+    rows, inner = left[::-1] if _attribute(node, "transA", 0) else left
+    other, columns = right[::-1] if _attribute(node, "transB", 0) else right
+    found.equal(inner, other)
+    found.dims[node.output[0]] = [rows, columns]
+
+
+def _reduce(found: Shapes, node: onnx.NodeProto) -> None:
+    dims, axes = found.of_input(node, 0), _axes(found, node)
+    if dims is None or axes is None:
+        return
+    places = {axis % len(dims) for axis in axes}
+    kept = [ONE if i in places else dim for i, dim in enumerate(dims)]
+    if not _attribute(node, "keepdims", 1):
+        kept = [dim for i, dim in enumerate(dims) if i not in places]
+    found.dims[node.output[0]] = kept
+
+
+def _expand(found: Shapes, node: onnx.NodeProto) -> None:
+    dims = found.broadcast([found.of_input(node, 0), found.numbers.get(node.input[1])])
+    if dims is not None:
+        found.dims[node.output[0]] = dims
+
+
+def _filled(found: Shapes, node: onnx.NodeProto) -> None:
+    dims = found.numbers.get(node.input[0])
+    if dims is not None:
+        found.dims[node.output[0]] = dims
+
+
+def _split(found: Shapes, node: onnx.NodeProto) -> None:
+    dims = found.of_input(node, 0)
+    if dims is None:
+        return
+    axis = _attribute(node, "axis", 0) % len(dims)
+    sizes = _integers(node, "split") or found.fixed(node, 1)
+    whole = dims[axis]
+    even = None if whole is None else whole.divided(len(node.output))
+    for i, name in enumerate(node.output):
+        part = Length.of(sizes[i]) if sizes else even
+        found.dims[name] = [*dims[:axis], part, *dims[axis + 1 :]]
+
+
+def _per_channel(found: Shapes, node: onnx.NodeProto) -> None:
+    """Operators with parameters along axis 1."""
+    dims = found.of_input(node, 0)
+    if dims is None or len(dims) < 2:
+        return
+    for i in range(1, len(node.input)):
+        parameter = found.of_input(node, i)
+        if parameter is not None and len(parameter) == 1:
+            found.equal(dims[1], parameter[0])
+    found.dims[node.output[0]] = dims
+
+
+def _conv(found: Shapes, node: onnx.NodeProto) -> None:
+    dims, weight = found.of_input(node, 0), found.of_input(node, 1)
+    if dims is None or weight is None:
+        return
+    channels = weight[1]
+    if channels is not None:
+        found.equal(dims[1], channels.times(_attribute(node, "group", 1)))
+    found.dims[node.output[0]] = [dims[0], weight[0], *[None] * (len(dims) - 2)]
+
+
+RULES: dict[str, Callable[[Shapes, onnx.NodeProto], None]] = {
+    **dict.fromkeys(
+        (
+            *("Abs", "Cast", "Ceil", "Clip", "Cos", "CumSum", "Dropout", "Elu", "Erf", "Exp"),
+            *("Floor", "Gelu", "HardSigmoid", "HardSwish", "Identity", "LayerNormalization"),
+            *("LeakyRelu", "Log", "LogSoftmax", "Neg", "Not", "Reciprocal", "Relu", "Round"),
+            *("ScatterElements", "ScatterND", "Sigmoid", "Sin", "Softmax", "Softplus", "Sqrt"),
+            *("Tanh", "Trilu"),
+        ),
+        _same,
+    ),
+    **dict.fromkeys(
+        (
+            *("Add", "And", "Div", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"),
+            *("Max", "Min", "Mul", "Or", "Pow", "PRelu", "Sub", "Sum", "Where"),
+        ),
+        _elementwise,
+    ),
+    **dict.fromkeys(
+        ("ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "ReduceL2"), _reduce
+    ),
+    **dict.fromkeys(("BatchNormalization", "InstanceNormalization"), _per_channel),
+    "Concat": _concat,
+    "Constant": _constant,
+    "ConstantOfShape": _filled,
+    "Conv": _conv,
+    "Expand": _expand,
+    "Flatten": _flatten,
+    "Gather": _gather,
+    "Gemm": _gemm,
+    "MatMul": _matmul,
+    "Reshape": _reshape,
+    "Shape": _shape,
+    "Slice": _slice,
+    "Split": _split,
+    "Squeeze": _squeeze,
+    "Transpose": _transpose,
+    "Unsqueeze": _unsqueeze,
+}
