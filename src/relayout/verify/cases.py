@@ -93,7 +93,8 @@ class CaseFinder:
         refusal = RefusedError("there is nothing to try")
         for group in groups:
             try:
-                cases += self._of_group(ports, group, found)
+                is_first = not cases
+                cases += self._of_group(ports, group, found, is_first=is_first)
             except RefusedError as error:
                 refusal = error
             except ExhaustedError:
@@ -104,7 +105,7 @@ class CaseFinder:
         return cases
 
     def _of_group(
-        self, ports: Sequence[Port], group: Sequence[Binding], found: _Reading
+        self, ports: Sequence[Port], group: Sequence[Binding], found: _Reading, *, is_first: bool
     ) -> list[Case]:
         """The cases of the first binding that runs, preferably one with elements to compare."""
         hollow: list[Case] = []
@@ -116,7 +117,7 @@ class CaseFinder:
                     "give them by --dim or --shape"
                 )
             try:
-                cases = self._of_binding(ports, binding, found)
+                cases = self._of_binding(ports, binding, found, is_first=is_first)
             except RefusedError as error:
                 refusal = error
                 continue
@@ -127,10 +128,12 @@ class CaseFinder:
             raise refusal
         return hollow
 
-    def _of_binding(self, ports: Sequence[Port], binding: Binding, found: _Reading) -> list[Case]:
+    def _of_binding(
+        self, ports: Sequence[Port], binding: Binding, found: _Reading, *, is_first: bool
+    ) -> list[Case]:
         """One case a ladder; the first ladder must be accepted, a later one may be refused."""
         cases: list[Case] = []
-        for ladder in LADDERS[1:] if _is_small(binding) else LADDERS:
+        for ladder in LADDERS if is_first or not _is_small(binding) else LADDERS[1:]:
             try:
                 case = self._of_ladder(ports, binding, ladder, found)
             except RefusedError:

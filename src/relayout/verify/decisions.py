@@ -7,6 +7,7 @@ off by a slack.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,11 +18,21 @@ from onnx import TensorProto, helper
 from relayout.verify.quantisers import nodes_of
 
 Array: TypeAlias = npt.NDArray[Any]
-Accepts: TypeAlias = Callable[
-    [onnx.NodeProto, Sequence[Array], Sequence[Array], Array, Array], Array
-]
-"""From a node, what it read, the slack of that, its result and another one: which elements of
-the other one are as good."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A node that decides, what it read, the slack of that, its result, and another one."""
+
+    node: onnx.NodeProto
+    operands: Sequence[Array]
+    slack: Sequence[Array]
+    own: Array
+    other: Array
+
+
+Accepts: TypeAlias = Callable[[Choice], Array]
+"""Which elements of the other result are as good."""
 
 WHOLE = frozenset(
     (
@@ -57,143 +68,98 @@ def decided(node: onnx.NodeProto) -> int:
     return 1 if node.op_type == "TopK" else 0
 
 
-def accepted(
-    node: onnx.NodeProto,
-    operands: Arrays,
-    slack: Arrays,
-    own: Array,
-    other: Array,
-) -> bool:
+def accepted(choice: Choice) -> bool:
     """Whether another choice is as good as a node's own one."""
+    own, other = choice.own, choice.other
     if own.dtype != other.dtype or (own.size and own.shape[1:] != other.shape[1:]):
         return False
-    if node.op_type != "NonMaxSuppression" and own.shape != other.shape:
+    if choice.node.op_type != "NonMaxSuppression" and own.shape != other.shape:
         return False
     if np.array_equal(own, other):
         return True
-    good = ACCEPTS[node.op_type](node, operands, slack, own, other)
-    return bool(np.all(good))
+    return bool(np.all(ACCEPTS[choice.node.op_type](choice)))
 
 
-def _chosen(
-    node: onnx.NodeProto,
-    operands: Arrays,
-    slack: Arrays,
-    own: Array,
-    other: Array,
-) -> Array:
+def _chosen(choice: Choice) -> Array:
     """Another index is as good if the elements at both are equal but for the slack."""
-    values, axis = operands[0], _axis(node, operands[0].ndim)
-    if not _number(node, "keepdims", 1) and node.op_type != "TopK":
+    values, own, other = choice.operands[0], choice.own, choice.other
+    axis = _axis(choice.node, values.ndim)
+    if not _number(choice.node, "keepdims", 1) and choice.node.op_type != "TopK":
         own, other = np.expand_dims(own, axis), np.expand_dims(other, axis)
     length = values.shape[axis]
     inside = (other >= 0) & (other < length)
     other = np.clip(other, 0, max(length - 1, 0))
-    here, there = (np.take_along_axis(values, index, axis) for index in (own, other))
-    apart = np.abs(here.astype(np.float64) - there.astype(np.float64))
-    room = sum(np.take_along_axis(slack[0], index, axis) for index in (own, other))
-    return inside & (apart <= room)
+    here, there = (_wide(np.take_along_axis(values, index, axis)) for index in (own, other))
+    room = [np.take_along_axis(choice.slack[0], index, axis) for index in (own, other)]
+    return np.asarray(inside & (np.abs(here - there) <= room[0] + room[1]))
 
 
-def _hard(
-    node: onnx.NodeProto,
-    operands: Arrays,
-    slack: Arrays,
-    own: Array,
-    other: Array,
-) -> Array:
-    axis = _axis(node, own.ndim, usual=-1)
-    ones = np.asarray(other.sum(axis=axis, keepdims=True) == 1)
-    indexes = [np.expand_dims(np.argmax(array, axis), axis) for array in (own, other)]
+def _hard(choice: Choice) -> Array:
+    """Ones at other places are as good as other indexes are."""
+    axis = _axis(choice.node, choice.own.ndim, usual=-1)
+    ones = np.asarray(choice.other.sum(axis=axis, keepdims=True) == 1)
+    own, other = (np.argmax(array, axis, keepdims=True) for array in (choice.own, choice.other))
     like = helper.make_node("ArgMax", ["x"], ["y"], axis=axis)
-    return ones & _chosen(like, operands, slack, *indexes)
+    return ones & _chosen(replace(choice, node=like, own=own, other=other))
 
 
-def _compared(
-    node: onnx.NodeProto,
-    operands: Arrays,
-    slack: Arrays,
-    own: Array,
-    other: Array,
-) -> Array:
+def _compared(choice: Choice) -> Array:
     """A comparison may come out otherwise if its operands are equal but for the slack."""
-    del node
-    left, right = (operand.astype(np.float64) for operand in operands[:2])
+    left, right = (_wide(operand) for operand in choice.operands[:2])
     with np.errstate(invalid="ignore"):
-        near = np.abs(left - right) <= slack[0] + slack[1]
-    return np.asarray((own == other) | near)
+        near = np.abs(left - right) <= choice.slack[0] + choice.slack[1]
+    return np.asarray((choice.own == choice.other) | near)
 
 
 def _monotone(function: Callable[[Array], Array]) -> Accepts:
     """Of a function that never falls, all results between those at both ends of the slack."""
 
-    def accepts(
-        node: onnx.NodeProto,
-        operands: Arrays,
-        slack: Arrays,
-        own: Array,
-        other: Array,
-    ) -> Array:
-        del node
-        value, new = operands[0].astype(np.float64), other.astype(np.float64)
-        low, high = function(value - slack[0]), function(value + slack[0])
-        return np.asarray((own == other) | ((low <= new) & (new <= high)))
+    def accepts(choice: Choice) -> Array:
+        value, new = _wide(choice.operands[0]), _wide(choice.other)
+        low, high = function(value - choice.slack[0]), function(value + choice.slack[0])
+        return np.asarray((choice.own == choice.other) | ((low <= new) & (new <= high)))
 
     return accepts
 
 
-def _cast(
-    node: onnx.NodeProto,
-    operands: Arrays,
-    slack: Arrays,
-    own: Array,
-    other: Array,
-) -> Array:
-    if _number(node, "to", 0) == TensorProto.BOOL:
-        return np.asarray((own == other) | (np.abs(operands[0]) <= slack[0]))
-    return _monotone(np.trunc)(node, operands, slack, own, other)
+def _cast(choice: Choice) -> Array:
+    if _number(choice.node, "to", 0) != TensorProto.BOOL:
+        return _monotone(np.trunc)(choice)
+    near = np.abs(_wide(choice.operands[0])) <= choice.slack[0]
+    return np.asarray((choice.own == choice.other) | near)
 
 
-def _quantised(
-    node: onnx.NodeProto,
-    operands: Arrays,
-    slack: Arrays,
-    own: Array,
-    other: Array,
-) -> Array:
+def _quantised(choice: Choice) -> Array:
     """The steps between those at both ends of the slack."""
-    value = operands[0].astype(np.float64)
-    axis = _axis(node, value.ndim, usual=1)
-    scale = _along(operands[1].astype(np.float64), axis, value.ndim)
-    zero = _along(operands[2].astype(np.float64), axis, value.ndim) if len(operands) > 2 else 0.0
-    limits = np.iinfo(own.dtype)
-    ends = [
-        np.clip(np.rint(end / scale) + zero, limits.min, limits.max)
-        for end in (value - slack[0], value + slack[0])
-    ]
-    return np.asarray((ends[0] <= other) & (other <= ends[1]))
+    value, *grid = (_wide(operand) for operand in choice.operands)
+    axis = _axis(choice.node, value.ndim, usual=1)
+    scale, *zero = (_along(array, axis, value.ndim) for array in grid)
+    limits = np.iinfo(choice.own.dtype)
+    low, high = (
+        np.clip(np.rint(end / scale) + sum(zero), limits.min, limits.max)
+        for end in (value - choice.slack[0], value + choice.slack[0])
+    )
+    return np.asarray((low <= choice.other) & (choice.other <= high))
 
 
-def _selected(
-    node: onnx.NodeProto,
-    operands: Arrays,
-    slack: Arrays,
-    own: Array,
-    other: Array,
-) -> Array:
+def _selected(choice: Choice) -> Array:
     """Boxes that are kept for some operands within the slack, and all that are for each of them."""
-    session = _session(node)
+    session = _session(choice.node)
     rng = np.random.default_rng(0)
-    kept = [_rows(own)]
+    kept = [_rows(choice.own)]
     for _ in range(SELECTIONS):
         moved = [
             (array + rng.uniform(-1, 1, array.shape) * room).astype(array.dtype)
-            for array, room in zip(operands[:2], slack, strict=False)
+            for array, room in zip(choice.operands[:2], choice.slack[:2], strict=True)
         ]
-        given = zip(session.get_inputs(), (*moved, *operands[2:]), strict=True)
+        given = zip(session.get_inputs(), (*moved, *choice.operands[2:]), strict=True)
         kept.append(_rows(session.run(None, {port.name: array for port, array in given})[0]))
-    found = _rows(other)
+    found = _rows(choice.other)
     return np.asarray(set.intersection(*kept) <= found <= set.union(*kept))
+
+
+def _wide(array: Array) -> Array:
+    return array.astype(np.float64)
 
 
 SELECTIONS = 16
@@ -227,9 +193,10 @@ def _rows(array: Array) -> set[tuple[int, ...]]:
 
 
 def _along(array: Array, axis: int, rank: int) -> Array:
-    return (
-        array if array.size <= 1 else array.reshape([-1 if i == axis else 1 for i in range(rank)])
-    )
+    """An array of one number, or of one for each place along an axis."""
+    if array.size <= 1:
+        return array
+    return array.reshape([-1 if i == axis else 1 for i in range(rank)])
 
 
 def _number(node: onnx.NodeProto, name: str, usual: int) -> int:

@@ -100,7 +100,8 @@ def widened(noise: Noise, before: Any, other: Any, most: float = MOST_NOISE) -> 
     """The noise once another result of the same model on almost the same inputs is known.
 
     An element that changes by more than `most` of its scale, or than the tolerance of its type,
-    excuses nothing, not even its neighbours.
+    excuses nothing, not even its neighbours; where no decisions are made, what is left of a
+    difference of larger numbers may be all rounding.
     """
     if isinstance(before, list) and isinstance(other, list):
         known = noise if isinstance(noise, list) else [None] * len(before)
@@ -113,8 +114,11 @@ def widened(noise: Noise, before: Any, other: Any, most: float = MOST_NOISE) -> 
     with np.errstate(invalid="ignore", over="ignore"):
         apart = np.abs(old - new)
     apart = np.where(np.isfinite(apart), apart, 0.0)
-    limit = max(most, TOLERANCES[before.dtype.name])
-    apart = np.where(apart <= limit * Pools.of(old).scale(old), apart, 0.0)
+    pools = Pools.of(old)
+    limit = max(most, TOLERANCES[before.dtype.name]) * pools.scale(old)
+    if most >= MOST_NOISE:
+        limit = np.maximum(limit, STRICT[before.dtype.name] * pools.around(old))
+    apart = np.where(apart <= limit, apart, 0.0)
     return apart if noise is None else np.maximum(noise, apart)
 
 

@@ -84,4 +84,5 @@ def _to_solve(rest: Length) -> str | None:
         for name, count in ones
         if all(c * count < 0 for n, c in rest.terms if n != name) and rest.constant * count <= 0
     ]
-    return (sums or [name for name, _ in ones] or [None])[-1]
+    names = sums or [name for name, _ in ones]
+    return names[-1] if names else None

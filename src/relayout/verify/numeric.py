@@ -97,13 +97,18 @@ def _judged(
     verdict = trial.on_all_ways(before, after, cases, verdict)
     if verdict.status == "differs" or verdict.rounding or verdict.replayed or verdict.unstable:
         return verdict
-    return _with_inner(Inner(before, after, interface, cases).weighed(verdict), options)
+    return _with_inner(Inner(before, after, interface, cases).weighed(verdict))
 
 
-def _with_inner(verdict: NumericVerdict, options: NumericOptions) -> NumericVerdict:
-    """What tensors inside of the models make of a verdict."""
-    if verdict.inner_difference and options.same_names:
-        reason = f"inside of the models, {verdict.inner_difference}"
+def _with_inner(verdict: NumericVerdict) -> NumericVerdict:
+    """What tensors inside of the models make of a verdict whose results show little."""
+    if len({*verdict.steady, *verdict.empty}) < verdict.outputs:
+        return verdict
+    if verdict.inner_different:
+        name = verdict.inner_different[0]
+        reason = (
+            f"no output depends on the inputs, but tensor '{name}' inside of the models differs"
+        )
         return replace(verdict, status="differs", reason=reason)
     if verdict.reason == NOTHING and verdict.elements:
         return replace(verdict, status="equal", reason="")

@@ -20,6 +20,8 @@ FEWEST = 16
 """The elements that a slice must have to stand for each of them."""
 GAP = 10
 """Magnitudes with this many empty octaves between them are not alike."""
+TAIL = 1e-12
+"""Less than this beside larger numbers is the tail of an exponential, and judged as being this."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,16 @@ class Pools:
             largest = _of_slices(magnitudes, axis)
             # A slice of zeros shows no scale.
             found = np.where(largest > 0, np.minimum(found, largest), found)
-        return np.where(found > 0, found, 1.0)
+        floor = min(TAIL, float(magnitudes.max(initial=0.0)))
+        return np.where(found > 0, np.maximum(found, floor), 1.0)
+
+    def around(self, result: Array) -> Array:
+        """By element, the magnitude of what it may be a small difference of."""
+        magnitudes = np.where(np.isfinite(result), np.abs(result), 0.0)
+        found = np.full(result.shape, magnitudes.max(initial=0.0))
+        for axis in self.axes:
+            found = np.minimum(found, _of_slices(magnitudes, axis))
+        return found
 
     def shared(self, noise: Array) -> Array:
         """By element, how much rounding changes those that are like it."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from relayout.verify.decisions import accepted, decisive
+from relayout.verify.decisions import Choice, accepted, decisive
 from relayout.verify.difference import (
     MOST_NOISE,
     MOST_NOISE_OF_DECISIONS,
@@ -178,7 +178,8 @@ class _Scene:
         for parts in _rounds(decision.depth, [own, other, *operands, *room]):
             rest = parts[2:]
             half = len(rest) // 2
-            if not accepted(decision.node, rest[:half], rest[half:], parts[0], parts[1]):
+            choice = Choice(decision.node, rest[:half], rest[half:], parts[0], parts[1])
+            if not accepted(choice):
                 raise _NotReplayedError(f"decision '{decision.name}' is not flipped by rounding")
 
     def _room(self, label: str) -> Any:

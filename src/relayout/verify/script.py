@@ -84,7 +84,7 @@ class Script:
 
     @property
     def fed(self) -> list[str]:
-        return [one.label for one in (*self.decisions, *self.carried)]
+        return [*(one.label for one in self.decisions), *(one.label for one in self.carried)]
 
 
 def _kind(site: Site) -> tuple[str, ...]:

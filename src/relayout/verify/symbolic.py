@@ -155,7 +155,9 @@ def _arithmetic(found: Shapes, node: onnx.NodeProto) -> None:
     width = max(len(left), len(right))
     if {len(left), len(right)} <= {1, width}:
         pairs = zip(left * (width // len(left)), right * (width // len(right)), strict=True)
-        found.numbers[node.output[0]] = [None if None in pair else rule(*pair) for pair in pairs]
+        found.numbers[node.output[0]] = [
+            None if one is None or other is None else rule(one, other) for one, other in pairs
+        ]
 
 
 def _product(left: Length, right: Length) -> Length | None:

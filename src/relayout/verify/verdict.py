@@ -20,8 +20,7 @@ class NumericOptions:
     shapes, `fixed` the values of inputs, `integer_ranges` the lowest value and the first one too
     high. `tolerance` is relative to the scale of an element: the least of the largest magnitudes in
     its slices and among those of about its size. `fix_defaults`: inputs with defaults became
-    constants. `same_names`: tensors inside of the models that have the same name are the same, so
-    that one that differs is a fault. `memory` is what a comparison in a process of its own may use,
+    constants. `memory` is what a comparison in a process of its own may use,
     in gigabytes.
     """
 
@@ -32,7 +31,6 @@ class NumericOptions:
     tolerance: float | None = None
     seed: int = 0
     fix_defaults: bool = False
-    same_names: bool = True
     memory: float | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -124,7 +122,8 @@ class NumericVerdict:
     models with quantisers is more than that. `replayed`: they are equal with the decisions of the
     first one, as those of ArgMax, of which rounding flips some; `not_replayed`: why not. `forced`:
     the ways through branches and loops that were gone besides, `under` the one in which models
-    differ. `inner` counts the tensors inside of the models that were compared by name.
+    differ. `inner` counts the tensors inside of the models that were compared by name,
+    `inner_different` names those that hold other numbers; names may be used anew.
     """
 
     status: Status
@@ -146,7 +145,7 @@ class NumericVerdict:
     forced: tuple[str, ...] = ()
     under: str = ""
     inner: int = 0
-    inner_difference: str = ""
+    inner_different: tuple[str, ...] = ()
 
     @property
     def equal(self) -> bool:
@@ -170,7 +169,7 @@ class NumericVerdict:
     def from_json(cls, data: dict[str, Any]) -> NumericVerdict:
         worst = Worst.from_json(data["worst"]) if data["worst"] else None
         rounding = Rounding(**data["rounding"]) if data["rounding"] else None
-        lists = ("bindings", "unstable", "steady", "empty", "forced")
+        lists = ("bindings", "unstable", "steady", "empty", "forced", "inner_different")
         tuples = {name: tuple(data[name]) for name in lists}
         replayed = Replayed(**data["replayed"]) if data["replayed"] else None
         parts = {"worst": worst, "rounding": rounding, "replayed": replayed}
