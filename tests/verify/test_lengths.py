@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from relayout.verify.linear import Length, solved
+from relayout.verify.linear import OpenLength, solved
 from relayout.verify.numeric import compare
 from tests.verify.models import constant, node, save, tensor
 
@@ -16,12 +16,12 @@ INT64 = 7
 
 
 def test_equations_are_solved_for_sums() -> None:
-    past, new, total, width = (Length.of(name) for name in ("past", "new", "total", "width"))
-    known = solved([total - past - new, width - Length.of(4) - total])
+    past, new, total, width = (OpenLength.of(name) for name in ("past", "new", "total", "width"))
+    known = solved([total - past - new, width - OpenLength.of(4) - total])
     assert known["total"] == past + new
-    assert known["width"] == past + new + Length.of(4)
+    assert known["width"] == past + new + OpenLength.of(4)
     assert known["width"].under({"past": 3, "new": 2}) == 9
-    assert solved([past.times(2) - Length.of(3)]) == {}, "it has no whole solution"
+    assert solved([past.times(2) - OpenLength.of(3)]) == {}, "it has no whole solution"
 
 
 def cached(path: Path, axis: int, *, wrong: bool = False) -> Path:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from relayout.verify.interface import Port
-    from relayout.verify.linear import Length
+    from relayout.verify.linear import OpenLength
     from relayout.verify.verdict import NumericOptions
 
 Binding = dict[str, int]
@@ -42,7 +42,7 @@ def ports_to_try(ports: Sequence[Port], options: NumericOptions) -> Iterator[tup
 
 
 def binding_groups(
-    ports: Sequence[Port], known: Mapping[str, Length] | None = None
+    ports: Sequence[Port], known: Mapping[str, OpenLength] | None = None
 ) -> list[list[Binding]]:
     """Groups of sizes, one of each of which is to run: different primes, large sizes, all 1, all 2.
 
@@ -65,7 +65,7 @@ def binding_groups(
 
 
 def _completed(
-    chosen: Binding, known: Mapping[str, Length], ports: Sequence[Port]
+    chosen: Binding, known: Mapping[str, OpenLength], ports: Sequence[Port]
 ) -> Binding | None:
     """A binding with the lengths that follow from it, in the order of the inputs."""
     found: Binding = {}

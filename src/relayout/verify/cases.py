@@ -10,7 +10,7 @@ import numpy as np
 
 from relayout.verify.bindings import Binding, binding_groups, ports_to_try
 from relayout.verify.inputs import LADDERS, Draw, draw_feeds, same_feeds
-from relayout.verify.linear import Length, solved
+from relayout.verify.linear import OpenLength, solved
 from relayout.verify.ranges import Values
 from relayout.verify.runtimes import ExhaustedError, RefusedError
 from relayout.verify.symbolic import Shapes
@@ -48,7 +48,7 @@ class Case:
 class _Reading:
     """The lengths that follow from others, and the values that inputs may have."""
 
-    lengths: dict[str, Length] = field(default_factory=dict)
+    lengths: dict[str, OpenLength] = field(default_factory=dict)
     values: Values = field(default_factory=Values)
 
 

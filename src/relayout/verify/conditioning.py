@@ -30,9 +30,9 @@ from relayout.verify.wider import widen, widened_feeds
 
 if TYPE_CHECKING:
     from relayout.verify.interface import Interface
-    from relayout.verify.runtimes import Source
+    from relayout.verify.runtimes import ModelSource
 
-Way: TypeAlias = Callable[[Feeds], list[Any]]
+Rerun: TypeAlias = Callable[[Feeds], list[Any]]
 """A way to run a model, which may refuse."""
 
 SEED = 17
@@ -44,7 +44,7 @@ LARGEST_COPY = 1 << 28
 class Conditioning:
     """The ways to run a model that change its results by rounding alone, the cheapest first."""
 
-    ways: tuple[Way, ...]
+    ways: tuple[Rerun, ...]
     most: float = MOST_NOISE
     """The largest change, relative to the scale, that is taken for rounding."""
 
@@ -61,7 +61,7 @@ class Conditioning:
         return replace(self, ways=tuple(_first(way, count) for way in self.ways))
 
 
-def _first(way: Way, count: int) -> Way:
+def _first(way: Rerun, count: int) -> Rerun:
     return lambda feeds: way(feeds)[:count]
 
 
@@ -72,7 +72,7 @@ def of_run(original: Run, given: Container[str] | None = None) -> Conditioning:
 
 def of_model(
     original: Run,
-    source: Source,
+    source: ModelSource,
     interface: Interface,
     given: Container[str] | None = None,
     most: float = MOST_NOISE,
@@ -134,7 +134,7 @@ def _nudged(value: Any, rng: np.random.Generator) -> Any:
     return np.where(value == 0, value, np.nextafter(value, towards))
 
 
-def _reweighted(source: Source) -> Derived:
+def _reweighted(source: ModelSource) -> Derived:
     model = read(source)
     if model.ByteSize() > LARGEST_COPY:
         raise RefusedError("the model is too large for a copy with other weights")

@@ -17,11 +17,11 @@ from onnx import TensorProto, helper
 
 from relayout.verify.quantisers import nodes_of
 
-Array: TypeAlias = npt.NDArray[Any]
+Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Choice:
+class Alternative:
     """A node that decides, what it read, the slack of that, its result, and another one."""
 
     node: onnx.NodeProto
@@ -31,7 +31,7 @@ class Choice:
     other: Array
 
 
-Accepts: TypeAlias = Callable[[Choice], Array]
+Accepts: TypeAlias = Callable[[Alternative], Array]
 """Which elements of the other result are as good."""
 
 WHOLE = frozenset(
@@ -68,7 +68,7 @@ def decided(node: onnx.NodeProto) -> int:
     return 1 if node.op_type == "TopK" else 0
 
 
-def accepted(choice: Choice) -> bool:
+def accepted(choice: Alternative) -> bool:
     """Whether another choice is as good as a node's own one."""
     own, other = choice.own, choice.other
     if own.dtype != other.dtype or (own.size and own.shape[1:] != other.shape[1:]):
@@ -80,7 +80,7 @@ def accepted(choice: Choice) -> bool:
     return bool(np.all(ACCEPTS[choice.node.op_type](choice)))
 
 
-def _chosen(choice: Choice) -> Array:
+def _chosen(choice: Alternative) -> Array:
     """Another index is as good if the elements at both are equal but for the slack."""
     values, own, other = choice.operands[0], choice.own, choice.other
     axis = _axis(choice.node, values.ndim)
@@ -94,7 +94,7 @@ def _chosen(choice: Choice) -> Array:
     return np.asarray(inside & (np.abs(here - there) <= room[0] + room[1]))
 
 
-def _hard(choice: Choice) -> Array:
+def _hard(choice: Alternative) -> Array:
     """Ones at other places are as good as other indexes are."""
     axis = _axis(choice.node, choice.own.ndim, usual=-1)
     ones = np.asarray(choice.other.sum(axis=axis, keepdims=True) == 1)
@@ -103,7 +103,7 @@ def _hard(choice: Choice) -> Array:
     return ones & _chosen(replace(choice, node=like, own=own, other=other))
 
 
-def _compared(choice: Choice) -> Array:
+def _compared(choice: Alternative) -> Array:
     """A comparison may come out otherwise if its operands are equal but for the slack."""
     left, right = (_wide(operand) for operand in choice.operands[:2])
     with np.errstate(invalid="ignore"):
@@ -114,7 +114,7 @@ def _compared(choice: Choice) -> Array:
 def _monotone(function: Callable[[Array], Array]) -> Accepts:
     """Of a function that never falls, all results between those at both ends of the slack."""
 
-    def accepts(choice: Choice) -> Array:
+    def accepts(choice: Alternative) -> Array:
         value, new = _wide(choice.operands[0]), _wide(choice.other)
         low, high = function(value - choice.slack[0]), function(value + choice.slack[0])
         return np.asarray((choice.own == choice.other) | ((low <= new) & (new <= high)))
@@ -122,14 +122,14 @@ def _monotone(function: Callable[[Array], Array]) -> Accepts:
     return accepts
 
 
-def _cast(choice: Choice) -> Array:
+def _cast(choice: Alternative) -> Array:
     if _number(choice.node, "to", 0) != TensorProto.BOOL:
         return _monotone(np.trunc)(choice)
     near = np.abs(_wide(choice.operands[0])) <= choice.slack[0]
     return np.asarray((choice.own == choice.other) | near)
 
 
-def _quantised(choice: Choice) -> Array:
+def _quantised(choice: Alternative) -> Array:
     """The steps between those at both ends of the slack."""
     value, *grid = (_wide(operand) for operand in choice.operands)
     axis = _axis(choice.node, value.ndim, usual=1)
@@ -142,7 +142,7 @@ def _quantised(choice: Choice) -> Array:
     return np.asarray((low <= choice.other) & (choice.other <= high))
 
 
-def _selected(choice: Choice) -> Array:
+def _selected(choice: Alternative) -> Array:
     """Boxes that are kept for some operands within the slack, and all that are for each of them."""
     session = _session(choice.node)
     rng = np.random.default_rng(0)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from relayout.verify.bindings import open_dims
 from relayout.verify.cases import CaseFinder
-from relayout.verify.inner import Inner
+from relayout.verify.comparison import Comparison
+from relayout.verify.inner import Inner, shows_little
 from relayout.verify.inputs import undrawable
 from relayout.verify.interface import (
     Interface,
@@ -23,13 +24,12 @@ from relayout.verify.runtimes import (
     Runtime,
     read,
 )
-from relayout.verify.trial import Trial
 from relayout.verify.verdict import NOTHING, NumericOptions, NumericVerdict, unknown
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from relayout.verify.runtimes import Source
+    from relayout.verify.runtimes import ModelSource
 
 
 def compare(before: Path, after: Path, options: NumericOptions | None = None) -> NumericVerdict:
@@ -84,17 +84,21 @@ def _first_verdict(
 
 
 def _judged(
-    runtime: Runtime, before: Source, after: Source, interface: Interface, options: NumericOptions
+    runtime: Runtime,
+    before: ModelSource,
+    after: ModelSource,
+    interface: Interface,
+    options: NumericOptions,
 ) -> NumericVerdict:
     """The verdict of a runtime on what inputs show, then on what they do not show by themselves."""
     original = runtime.load(before, interface)
     cases = CaseFinder(original, interface, options, read(before)).find()
-    trial = Trial(runtime, interface, options)
-    verdict = trial.verdict(original, before, after, cases)
+    comparison = Comparison(runtime, interface, options)
+    verdict = comparison.verdict(original, before, after, cases)
     is_empty = verdict.reason == NOTHING
     if runtime is not ONNX_RUNTIME or not (verdict.equal or is_empty):
         return verdict
-    verdict = trial.on_all_ways(before, after, cases, verdict)
+    verdict = comparison.on_all_ways(before, after, cases, verdict)
     if verdict.status == "differs" or verdict.rounding or verdict.replayed or verdict.unstable:
         return verdict
     return _with_inner(Inner(before, after, interface, cases).weighed(verdict))
@@ -102,7 +106,7 @@ def _judged(
 
 def _with_inner(verdict: NumericVerdict) -> NumericVerdict:
     """What tensors inside of the models make of a verdict whose results show little."""
-    if len({*verdict.steady, *verdict.empty}) < verdict.outputs:
+    if not shows_little(verdict):
         return verdict
     if verdict.inner_different:
         name = verdict.inner_different[0]

@@ -13,26 +13,26 @@ from relayout.verify.runtimes import ONNX_RUNTIME, Run, derived, read
 from relayout.verify.script import (
     Carried,
     CarriedPort,
-    Decision,
     Script,
+    SharedDecision,
     carried_of,
     decisions_of,
 )
-from relayout.verify.sites import Site, feed, feed_carried, lift
+from relayout.verify.sites import NodeSite, feed, feed_carried, lift
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from relayout.verify.cases import Case
     from relayout.verify.interface import Interface
-    from relayout.verify.runtimes import Source
+    from relayout.verify.runtimes import ModelSource
 
 Record = dict[str, Any]
 """What a model decides and carries in a run, and what it reads for that, by label."""
 
 
 def recorded(
-    source: Source, interface: Interface, script: Script, cases: Sequence[Case]
+    source: ModelSource, interface: Interface, script: Script, cases: Sequence[Case]
 ) -> list[Record]:
     """The record of each case."""
     model = read(source)
@@ -56,14 +56,14 @@ class Player:
     Its first results are those of the model, then comes what its rounds end with.
     """
 
-    source: Source
+    source: ModelSource
     interface: Interface
     names: tuple[str, ...]
     run: Run
 
     @classmethod
     def of(
-        cls, source: Source, interface: Interface, script: Script, record: Mapping[str, Any]
+        cls, source: ModelSource, interface: Interface, script: Script, record: Mapping[str, Any]
     ) -> Player:
         model = read(source)
         sites, ports = decisions_of(model.graph), carried_of(model.graph)
@@ -95,7 +95,7 @@ def _lift_next(graph: onnx.GraphProto, port: CarriedPort, one: Carried) -> None:
     lift(graph, port.turns, port.turns[-1].body.output[1 + port.index].name, one.next)
 
 
-def _lift_operands(graph: onnx.GraphProto, site: Site, decision: Decision) -> None:
+def _lift_operands(graph: onnx.GraphProto, site: NodeSite, decision: SharedDecision) -> None:
     names = [name for name in site.node.input if name]
     for name, label in zip(names, decision.operands, strict=False):
         lift(graph, site.turns, name, label)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import onnx
 
-from relayout.verify.linear import Length
+from relayout.verify.linear import OpenLength
 from relayout.verify.symbolic import Shapes
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from relayout.verify.interface import Port
 
-Range: TypeAlias = tuple[Length, Length]
+Bounds: TypeAlias = tuple[OpenLength, OpenLength]
 """The lowest value, and the first one too high."""
 
 MOVES = frozenset(
@@ -26,15 +26,15 @@ MOVES = frozenset(
     )
 )
 """Operators whose results hold elements of their data."""
-ONE, TWO, FEW = Length.of(1), Length.of(2), Length.of(4)
-NONE = Length.of(0)
+ONE, TWO, FEW = OpenLength.of(1), OpenLength.of(2), OpenLength.of(4)
+NONE = OpenLength.of(0)
 
 
 @dataclass
 class Values:
     """By input: ranges of its elements, all of its elements, or that none is negative."""
 
-    ranges: dict[str, list[Range]] = field(default_factory=dict)
+    ranges: dict[str, list[Bounds]] = field(default_factory=dict)
     targets: dict[str, int] = field(default_factory=dict)
     """Shapes that tensors are given, by the rank of the tensor."""
     positive: set[str] = field(default_factory=set)
@@ -78,7 +78,7 @@ class Values:
             self.ranges.setdefault(name, []).append(found)
 
 
-def _along_axis(node: onnx.NodeProto, shapes: Shapes) -> Range | None:
+def _along_axis(node: onnx.NodeProto, shapes: Shapes) -> Bounds | None:
     """Places along an axis of the data."""
     dims = shapes.of_input(node, 0)
     if not dims:
@@ -88,7 +88,7 @@ def _along_axis(node: onnx.NodeProto, shapes: Shapes) -> Range | None:
     return None if length is None else (NONE, length)
 
 
-def _count(node: onnx.NodeProto, shapes: Shapes) -> Range | None:
+def _count(node: onnx.NodeProto, shapes: Shapes) -> Bounds | None:
     """At least one element along an axis, the last one unless another is named."""
     dims = shapes.of_input(node, 0)
     if not dims:
@@ -98,31 +98,31 @@ def _count(node: onnx.NodeProto, shapes: Shapes) -> Range | None:
     return (ONE, TWO) if length is None else (ONE, length + ONE)
 
 
-def _tuples(node: onnx.NodeProto, shapes: Shapes) -> Range | None:
+def _tuples(node: onnx.NodeProto, shapes: Shapes) -> Bounds | None:
     """Places along several axes, of which the shortest counts."""
     dims = shapes.of_input(node, 0) or ()
     known = [dim.fixed for dim in dims if dim is not None and dim.fixed is not None]
-    return (NONE, Length.of(min(known))) if known and len(known) == len(dims) else None
+    return (NONE, OpenLength.of(min(known))) if known and len(known) == len(dims) else None
 
 
-def _depth(node: onnx.NodeProto, shapes: Shapes) -> Range | None:
+def _depth(node: onnx.NodeProto, shapes: Shapes) -> Bounds | None:
     depth = shapes.fixed(node, 1)
-    return (NONE, Length.of(depth[0])) if depth else None
+    return (NONE, OpenLength.of(depth[0])) if depth else None
 
 
-def _of(low: Length, high: Length) -> Callable[[onnx.NodeProto, Shapes], Range | None]:
+def _of(low: OpenLength, high: OpenLength) -> Callable[[onnx.NodeProto, Shapes], Bounds | None]:
     return lambda _node, _shapes: (low, high)
 
 
-def _embedding(table: int) -> Callable[[onnx.NodeProto, Shapes], Range | None]:
-    def found(node: onnx.NodeProto, shapes: Shapes) -> Range | None:
+def _embedding(table: int) -> Callable[[onnx.NodeProto, Shapes], Bounds | None]:
+    def found(node: onnx.NodeProto, shapes: Shapes) -> Bounds | None:
         dims = shapes.of_input(node, table)
         return (NONE, dims[0]) if dims and dims[0] is not None else None
 
     return found
 
 
-RULES: dict[tuple[str, int], Callable[[onnx.NodeProto, Shapes], Range | None]] = {
+RULES: dict[tuple[str, int], Callable[[onnx.NodeProto, Shapes], Bounds | None]] = {
     ("ConstantOfShape", 0): _of(ONE, FEW),
     ("EmbedLayerNormalization", 0): _embedding(2),
     ("EmbedLayerNormalization", 1): _embedding(4),
@@ -131,7 +131,7 @@ RULES: dict[tuple[str, int], Callable[[onnx.NodeProto, Shapes], Range | None]] =
     ("GatherElements", 1): _along_axis,
     ("GatherND", 1): _tuples,
     ("OneHot", 0): _depth,
-    ("OneHot", 1): _of(TWO, Length.of(9)),
+    ("OneHot", 1): _of(TWO, OpenLength.of(9)),
     ("Pad", 1): _of(NONE, FEW),
     ("ScatterElements", 1): _along_axis,
     ("ScatterND", 1): _tuples,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from relayout.verify.decisions import Choice, accepted, decisive
+from relayout.verify.decisions import Alternative, accepted, decisive
 from relayout.verify.difference import (
     MOST_NOISE,
     MOST_NOISE_OF_DECISIONS,
@@ -32,7 +32,7 @@ from relayout.verify.judge import Judge
 from relayout.verify.player import Player, Record, recorded
 from relayout.verify.pools import Pools
 from relayout.verify.runtimes import ONNX_RUNTIME, ExhaustedError, RefusedError, read
-from relayout.verify.script import Decision, Script
+from relayout.verify.script import Script, SharedDecision
 from relayout.verify.verdict import NumericOptions, NumericVerdict, Replayed
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from relayout.verify.cases import Case
     from relayout.verify.interface import Interface
-    from relayout.verify.runtimes import Source
+    from relayout.verify.runtimes import ModelSource
 
 MOST_AXES = 5
 """Operands of more axes are not compared in other orders of them."""
@@ -54,8 +54,8 @@ class _NotReplayedError(Exception):
 class Replay:
     """Two models, and the cases in which they differ."""
 
-    before: Source
-    after: Source
+    before: ModelSource
+    after: ModelSource
     interface: Interface
     options: NumericOptions
     cases: Sequence[Case]
@@ -155,7 +155,7 @@ class _Scene:
         pairs = [(self.record[one.label], made[one.own]) for one in self.script.decisions]
         return sum(own.size for own, _ in pairs), sum(_count(*pair) for pair in pairs)
 
-    def _check_operands(self, decision: Decision, made: Record) -> None:
+    def _check_operands(self, decision: SharedDecision, made: Record) -> None:
         for label in decision.operands:
             old, new = self.record[label], made.get(label)
             if not _is_float(old) or new is None:
@@ -169,7 +169,7 @@ class _Scene:
             return True
         return difference(old, new, Tolerance(STRICT), self._noise[label]).excused
 
-    def _check_decision(self, decision: Decision, other: Any) -> None:
+    def _check_decision(self, decision: SharedDecision, other: Any) -> None:
         own = self.record[decision.label]
         if np.array_equal(own, other):
             return
@@ -178,7 +178,7 @@ class _Scene:
         for parts in _rounds(decision.depth, [own, other, *operands, *room]):
             rest = parts[2:]
             half = len(rest) // 2
-            choice = Choice(decision.node, rest[:half], rest[half:], parts[0], parts[1])
+            choice = Alternative(decision.node, rest[:half], rest[half:], parts[0], parts[1])
             if not accepted(choice):
                 raise _NotReplayedError(f"decision '{decision.name}' is not flipped by rounding")
 

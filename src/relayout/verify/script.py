@@ -10,11 +10,11 @@ import onnx
 
 from relayout.verify.decisions import decided, decides
 from relayout.verify.quantisers import bodies_of
-from relayout.verify.sites import FIRST_CARRIED, Site, Turn, sites_of
+from relayout.verify.sites import FIRST_CARRIED, NodeSite, Turn, sites_of
 
 
 @dataclass(frozen=True)
-class Decision:
+class SharedDecision:
     """A decision of both models: its node in the given one, and how many loops it is in."""
 
     node: onnx.NodeProto
@@ -63,7 +63,7 @@ class CarriedPort:
 class Script:
     """What both models are given of the run of the first one."""
 
-    decisions: Sequence[Decision]
+    decisions: Sequence[SharedDecision]
     carried: Sequence[Carried]
 
     @classmethod
@@ -71,7 +71,7 @@ class Script:
         """All that both have under the same name, in the same kind of place."""
         sites, ports = decisions_of(after.graph), carried_of(after.graph)
         decisions = [
-            Decision(site.node, len(site.turns), name)
+            SharedDecision(site.node, len(site.turns), name)
             for name, site in decisions_of(before.graph).items()
             if name in sites and _kind(sites[name]) == _kind(site)
         ]
@@ -87,11 +87,11 @@ class Script:
         return [*(one.label for one in self.decisions), *(one.label for one in self.carried)]
 
 
-def _kind(site: Site) -> tuple[str, ...]:
+def _kind(site: NodeSite) -> tuple[str, ...]:
     return site.node.op_type, *(turn.node.op_type for turn in site.turns)
 
 
-def decisions_of(graph: onnx.GraphProto) -> dict[str, Site]:
+def decisions_of(graph: onnx.GraphProto) -> dict[str, NodeSite]:
     """The decisions of a graph and its loops, by the name of their result if no other has it."""
     found = [
         (site.node.output[decided(site.node)], site)

@@ -32,7 +32,7 @@ class Turn:
 
 
 @dataclass(frozen=True)
-class Site:
+class NodeSite:
     """A node, and the operators with rounds around it, the outermost first."""
 
     node: onnx.NodeProto
@@ -40,9 +40,9 @@ class Site:
     turns: tuple[Turn, ...]
 
 
-def sites_of(graph: onnx.GraphProto, turns: tuple[Turn, ...] = ()) -> Iterator[Site]:
+def sites_of(graph: onnx.GraphProto, turns: tuple[Turn, ...] = ()) -> Iterator[NodeSite]:
     for node in graph.node:
-        yield Site(node, graph, turns)
+        yield NodeSite(node, graph, turns)
         if node.op_type in ROUNDS and not node.domain:
             for body in bodies_of(node):
                 yield from sites_of(body, (*turns, Turn(graph, node, body)))
@@ -63,7 +63,7 @@ def lift(main: onnx.GraphProto, turns: tuple[Turn, ...], name: str, label: str) 
     main.output.append(onnx.ValueInfoProto(name=label))
 
 
-def feed(main: onnx.GraphProto, site: Site, result: int, label: str, element: int) -> str:
+def feed(main: onnx.GraphProto, site: NodeSite, result: int, label: str, element: int) -> str:
     """Let what reads a result of a node read an input of the model; gives the result's new name."""
     main.input.append(helper.make_tensor_value_info(label, element, None))
     names = [label, *(f"{label}/{depth}/given" for depth in range(len(site.turns)))]

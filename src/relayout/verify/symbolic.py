@@ -14,13 +14,13 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from relayout.verify.linear import Length
+from relayout.verify.linear import OpenLength
 
 if TYPE_CHECKING:
     from relayout.verify.interface import Port
 
-Dims: TypeAlias = "list[Length | None]"
-ONE = Length.of(1)
+Dims: TypeAlias = "list[OpenLength | None]"
+ONE = OpenLength.of(1)
 MOST_NUMBERS = 16
 END = 1 << 31
 
@@ -31,7 +31,7 @@ class Shapes:
 
     dims: dict[str, Dims] = field(default_factory=dict)
     numbers: dict[str, Dims] = field(default_factory=dict)
-    equations: list[Length] = field(default_factory=list)
+    equations: list[OpenLength] = field(default_factory=list)
     """Lengths that are zero."""
 
     @classmethod
@@ -41,7 +41,7 @@ class Shapes:
             found.add_constant(tensor.name, tensor)
         for port in ports:
             if port.kind == "tensor" and port.dims is not None:
-                found.dims[port.name] = [Length.of(dim) for dim in port.dims]
+                found.dims[port.name] = [OpenLength.of(dim) for dim in port.dims]
         for node in graph.node:
             found.add(node)
         return found
@@ -60,11 +60,11 @@ class Shapes:
                 self.numbers.pop(name, None)
 
     def add_constant(self, name: str, tensor: onnx.TensorProto) -> None:
-        self.dims[name] = [Length.of(size) for size in tensor.dims]
+        self.dims[name] = [OpenLength.of(size) for size in tensor.dims]
         whole = tensor.data_type in (onnx.TensorProto.INT64, onnx.TensorProto.INT32)
         if whole and np.prod(tensor.dims) <= MOST_NUMBERS and not tensor.external_data:
             array = numpy_helper.to_array(tensor)
-            self.numbers[name] = [Length.of(int(number)) for number in array.flat]
+            self.numbers[name] = [OpenLength.of(int(number)) for number in array.flat]
 
     def of_input(self, node: onnx.NodeProto, i: int) -> Dims | None:
         return self.dims.get(node.input[i]) if i < len(node.input) else None
@@ -77,7 +77,7 @@ class Shapes:
             return None
         return [number for number in numbers if number is not None]
 
-    def equal(self, left: Length | None, right: Length | None) -> None:
+    def equal(self, left: OpenLength | None, right: OpenLength | None) -> None:
         if left is not None and right is not None and left != right:
             self.equations.append(left - right)
 
@@ -92,7 +92,7 @@ class Shapes:
             found = [self._wider(*pair) for pair in zip(left, right, strict=True)]
         return found
 
-    def _wider(self, left: Length | None, right: Length | None) -> Length | None:
+    def _wider(self, left: OpenLength | None, right: OpenLength | None) -> OpenLength | None:
         if left == ONE or left is None:
             return right
         if right == ONE or right is None:
@@ -129,7 +129,7 @@ def _shape(found: Shapes, node: onnx.NodeProto) -> None:
         return
     start, end = _attribute(node, "start", 0), _attribute(node, "end", len(dims))
     found.numbers[node.output[0]] = dims[slice(start, end)]
-    found.dims[node.output[0]] = [Length.of(len(dims[slice(start, end)]))]
+    found.dims[node.output[0]] = [OpenLength.of(len(dims[slice(start, end)]))]
 
 
 def _same(found: Shapes, node: onnx.NodeProto) -> None:
@@ -160,19 +160,19 @@ def _arithmetic(found: Shapes, node: onnx.NodeProto) -> None:
         ]
 
 
-def _product(left: Length, right: Length) -> Length | None:
+def _product(left: OpenLength, right: OpenLength) -> OpenLength | None:
     if right.fixed is not None:
         return left.times(right.fixed)
     return right.times(left.fixed) if left.fixed is not None else None
 
 
-def _quotient(left: Length, right: Length) -> Length | None:
+def _quotient(left: OpenLength, right: OpenLength) -> OpenLength | None:
     return None if right.fixed is None else left.divided(right.fixed)
 
 
-ARITHMETIC: dict[str, Callable[[Length, Length], Length | None]] = {
-    "Add": Length.__add__,
-    "Sub": Length.__sub__,
+ARITHMETIC: dict[str, Callable[[OpenLength, OpenLength], OpenLength | None]] = {
+    "Add": OpenLength.__add__,
+    "Sub": OpenLength.__sub__,
     "Mul": _product,
     "Div": _quotient,
 }
@@ -190,16 +190,16 @@ def _reshape(found: Shapes, node: onnx.NodeProto) -> None:
     if target is None:
         return
     if dims is not None:
-        zero = Length.of(0)
+        zero = OpenLength.of(0)
         target = [
             dims[i] if size == zero and i < len(dims) else size for i, size in enumerate(target)
         ]
-        rest = Length.of(-1)
+        rest = OpenLength.of(-1)
         target = [_left_over(dims, target) if size == rest else size for size in target]
-    found.dims[node.output[0]] = [None if size == Length.of(-1) else size for size in target]
+    found.dims[node.output[0]] = [None if size == OpenLength.of(-1) else size for size in target]
 
 
-def _left_over(dims: Dims, target: Dims) -> Length | None:
+def _left_over(dims: Dims, target: Dims) -> OpenLength | None:
     """The length that makes a target have as many elements as a shape."""
     given = list(dims)
     divisor = 1
@@ -210,7 +210,7 @@ def _left_over(dims: Dims, target: Dims) -> Length | None:
             return None
         elif size.fixed > 0:
             divisor *= size.fixed
-    total: Length | None = ONE
+    total: OpenLength | None = ONE
     for size in given:
         total = None if total is None or size is None else _product(total, size)
     return None if total is None else total.divided(divisor)
@@ -295,19 +295,21 @@ def _slice(found: Shapes, node: onnx.NodeProto) -> None:
         found.numbers[node.output[0]] = numbers[bounds[0][0] : bounds[1][0]]
 
 
-def _between(dim: Length | None, start: Length | None, end: Length | None) -> Length | None:
+def _between(
+    dim: OpenLength | None, start: OpenLength | None, end: OpenLength | None
+) -> OpenLength | None:
     """The length of a part; bounds that are open are taken to lie in the whole."""
     if start is None or end is None:
         return None
     if end.fixed is not None and (end.fixed >= END or end.fixed < 0):
-        end = None if dim is None else dim + Length.of(min(end.fixed, 0))
+        end = None if dim is None else dim + OpenLength.of(min(end.fixed, 0))
     if start.fixed is not None and start.fixed < 0:
         start = None if dim is None else dim + start
     if start is None or end is None:
         return None
     length = end - start
     if dim is not None and length.fixed is not None and dim.fixed is not None:
-        return Length.of(max(0, min(length.fixed, dim.fixed)))
+        return OpenLength.of(max(0, min(length.fixed, dim.fixed)))
     return length
 
 
@@ -363,7 +365,7 @@ def _split(found: Shapes, node: onnx.NodeProto) -> None:
     whole = dims[axis]
     even = None if whole is None else whole.divided(len(node.output))
     for i, name in enumerate(node.output):
-        part = Length.of(sizes[i]) if sizes else even
+        part = OpenLength.of(sizes[i]) if sizes else even
         found.dims[name] = [*dims[:axis], part, *dims[axis + 1 :]]
 
 

@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 
     from relayout.verify.cases import Case
     from relayout.verify.interface import Interface
-    from relayout.verify.runtimes import Source
+    from relayout.verify.runtimes import ModelSource
 
 MOST_CASES = 3
 """The inputs on which a forced way is tried until the given model goes it."""
 
 
 @dataclass(frozen=True)
-class Trial:
+class Comparison:
     runtime: Runtime
     interface: Interface
     options: NumericOptions
 
     def verdict(
-        self, original: Run, before: Source, after: Source, cases: Sequence[Case]
+        self, original: Run, before: ModelSource, after: ModelSource, cases: Sequence[Case]
     ) -> NumericVerdict:
         """Where results of ONNX Runtime differ, rounding and decisions may explain it.
 
@@ -53,7 +53,11 @@ class Trial:
         return replay.weighed(verdict)
 
     def on_all_ways(
-        self, before: Source, after: Source, cases: Sequence[Case], verdict: NumericVerdict
+        self,
+        before: ModelSource,
+        after: ModelSource,
+        cases: Sequence[Case],
+        verdict: NumericVerdict,
     ) -> NumericVerdict:
         """The verdict, once both models are forced through branches and loops."""
         for way in ways(read(before), read(after)):
@@ -71,14 +75,14 @@ class Trial:
         return verdict
 
     def _alone(
-        self, way: Way, before: Source, after: Source, cases: Sequence[Case]
+        self, way: Way, before: ModelSource, after: ModelSource, cases: Sequence[Case]
     ) -> list[tuple[Way, NumericVerdict]]:
         """What the parts of a way show, as far as they can be gone."""
         found = [(part, self._on_way(part, before, after, cases)) for part in alone(way)]
         return [(part, verdict) for part, verdict in found if verdict is not None]
 
     def _on_way(
-        self, way: Way, before: Source, after: Source, cases: Sequence[Case]
+        self, way: Way, before: ModelSource, after: ModelSource, cases: Sequence[Case]
     ) -> NumericVerdict | None:
         """What a way shows, on the first inputs with which the given model goes it."""
         given, made = (derived(force(read(one), way), one) for one in (before, after))
