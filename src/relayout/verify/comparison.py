@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from relayout.verify.cases import Case
     from relayout.verify.interface import Interface
-    from relayout.verify.runtimes import ModelSource
+    from relayout.verify.runtimes import Runnable
 
 MOST_CASES = 3
 """The inputs on which a forced way is tried until the given model goes it."""
@@ -33,7 +33,7 @@ class Comparison:
     options: NumericOptions
 
     def verdict(
-        self, original: Run, before: ModelSource, after: ModelSource, cases: Sequence[Case]
+        self, original: Run, before: Runnable, after: Runnable, cases: Sequence[Case]
     ) -> NumericVerdict:
         """Where results of ONNX Runtime differ, rounding and decisions may explain it.
 
@@ -54,8 +54,8 @@ class Comparison:
 
     def on_all_ways(
         self,
-        before: ModelSource,
-        after: ModelSource,
+        before: Runnable,
+        after: Runnable,
         cases: Sequence[Case],
         verdict: NumericVerdict,
     ) -> NumericVerdict:
@@ -75,14 +75,14 @@ class Comparison:
         return verdict
 
     def _alone(
-        self, way: Way, before: ModelSource, after: ModelSource, cases: Sequence[Case]
+        self, way: Way, before: Runnable, after: Runnable, cases: Sequence[Case]
     ) -> list[tuple[Way, NumericVerdict]]:
         """What the parts of a way show, as far as they can be gone."""
         found = [(part, self._on_way(part, before, after, cases)) for part in alone(way)]
         return [(part, verdict) for part, verdict in found if verdict is not None]
 
     def _on_way(
-        self, way: Way, before: ModelSource, after: ModelSource, cases: Sequence[Case]
+        self, way: Way, before: Runnable, after: Runnable, cases: Sequence[Case]
     ) -> NumericVerdict | None:
         """What a way shows, on the first inputs with which the given model goes it."""
         given, made = (derived(force(read(one), way), one) for one in (before, after))

@@ -30,7 +30,7 @@ from relayout.verify.wider import widen, widened_feeds
 
 if TYPE_CHECKING:
     from relayout.verify.interface import Interface
-    from relayout.verify.runtimes import ModelSource
+    from relayout.verify.runtimes import Runnable
 
 Rerun: TypeAlias = Callable[[Feeds], list[Any]]
 """A way to run a model, which may refuse."""
@@ -72,7 +72,7 @@ def of_run(original: Run, given: Container[str] | None = None) -> Conditioning:
 
 def of_model(
     original: Run,
-    source: ModelSource,
+    source: Runnable,
     interface: Interface,
     given: Container[str] | None = None,
     most: float = MOST_NOISE,
@@ -134,7 +134,7 @@ def _nudged(value: Any, rng: np.random.Generator) -> Any:
     return np.where(value == 0, value, np.nextafter(value, towards))
 
 
-def _reweighted(source: ModelSource) -> Derived:
+def _reweighted(source: Runnable) -> Derived:
     model = read(source)
     if model.ByteSize() > LARGEST_COPY:
         raise RefusedError("the model is too large for a copy with other weights")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from relayout.verify.cases import Case
     from relayout.verify.interface import Interface
-    from relayout.verify.runtimes import ModelSource
+    from relayout.verify.runtimes import Runnable
 
 MOST, FEW = 256, 32
 """How many tensors are looked at, and how many where inputs are large."""
@@ -37,8 +37,8 @@ GROSS = Tolerance({name: max(1e-2, usual) for name, usual in TOLERANCES.items()}
 class Inner:
     """Two models that gave equal results in some cases."""
 
-    before: ModelSource
-    after: ModelSource
+    before: Runnable
+    after: Runnable
     interface: Interface
     cases: Sequence[Case]
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from relayout.verify.cases import Case
     from relayout.verify.interface import Interface
-    from relayout.verify.runtimes import ModelSource
+    from relayout.verify.runtimes import Runnable
 
 # How often the first model is run again to learn whether it agrees with itself.
 RERUNS = 4
@@ -56,7 +56,7 @@ class Judge:
     failed: list[Case] = field(default_factory=list)
     """The cases of which a result differs."""
 
-    def judge(self, after: ModelSource, cases: Sequence[Case]) -> NumericVerdict:
+    def judge(self, after: Runnable, cases: Sequence[Case]) -> NumericVerdict:
         try:
             rewritten = self.runtime.load(after, self.interface)
             for case in cases:

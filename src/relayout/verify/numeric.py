@@ -29,7 +29,7 @@ from relayout.verify.verdict import NOTHING, NumericOptions, NumericVerdict, unk
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from relayout.verify.runtimes import ModelSource
+    from relayout.verify.runtimes import Runnable
 
 
 def compare(before: Path, after: Path, options: NumericOptions | None = None) -> NumericVerdict:
@@ -85,8 +85,8 @@ def _first_verdict(
 
 def _judged(
     runtime: Runtime,
-    before: ModelSource,
-    after: ModelSource,
+    before: Runnable,
+    after: Runnable,
     interface: Interface,
     options: NumericOptions,
 ) -> NumericVerdict:

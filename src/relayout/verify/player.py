@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
     from relayout.verify.cases import Case
     from relayout.verify.interface import Interface
-    from relayout.verify.runtimes import ModelSource
+    from relayout.verify.runtimes import Runnable
 
 Record = dict[str, Any]
 """What a model decides and carries in a run, and what it reads for that, by label."""
 
 
 def recorded(
-    source: ModelSource, interface: Interface, script: Script, cases: Sequence[Case]
+    source: Runnable, interface: Interface, script: Script, cases: Sequence[Case]
 ) -> list[Record]:
     """The record of each case."""
     model = read(source)
@@ -56,14 +56,14 @@ class Player:
     Its first results are those of the model, then comes what its rounds end with.
     """
 
-    source: ModelSource
+    source: Runnable
     interface: Interface
     names: tuple[str, ...]
     run: Run
 
     @classmethod
     def of(
-        cls, source: ModelSource, interface: Interface, script: Script, record: Mapping[str, Any]
+        cls, source: Runnable, interface: Interface, script: Script, record: Mapping[str, Any]
     ) -> Player:
         model = read(source)
         sites, ports = decisions_of(model.graph), carried_of(model.graph)

@@ -33,14 +33,14 @@ from relayout.verify.player import Player, Record, recorded
 from relayout.verify.pools import Pools
 from relayout.verify.runtimes import ONNX_RUNTIME, ExhaustedError, RefusedError, read
 from relayout.verify.script import Script, SharedDecision
-from relayout.verify.verdict import NumericOptions, NumericVerdict, Replayed
+from relayout.verify.verdict import NumericOptions, NumericVerdict, ReplayedDecisions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from relayout.verify.cases import Case
     from relayout.verify.interface import Interface
-    from relayout.verify.runtimes import ModelSource
+    from relayout.verify.runtimes import Runnable
 
 MOST_AXES = 5
 """Operands of more axes are not compared in other orders of them."""
@@ -54,8 +54,8 @@ class _NotReplayedError(Exception):
 class Replay:
     """Two models, and the cases in which they differ."""
 
-    before: ModelSource
-    after: ModelSource
+    before: Runnable
+    after: Runnable
     interface: Interface
     options: NumericOptions
     cases: Sequence[Case]
@@ -70,7 +70,7 @@ class Replay:
             return verdict
         return replace(verdict, status="equal", worst=None, replayed=replayed)
 
-    def _replayed(self) -> Replayed | None:
+    def _replayed(self) -> ReplayedDecisions | None:
         models = read(self.before), read(self.after)
         script = Script.of(*models)
         if not script.fed:
@@ -88,7 +88,9 @@ class Replay:
         ]
         self._check_results(scenes)
         counts = [scene.flips() for scene in scenes]
-        return Replayed(sum(one for one, _ in counts), sum(flipped for _, flipped in counts))
+        return ReplayedDecisions(
+            sum(one for one, _ in counts), sum(flipped for _, flipped in counts)
+        )
 
     def _check_results(self, scenes: Sequence[_Scene]) -> None:
         """See that both models compute the same from the same decisions."""

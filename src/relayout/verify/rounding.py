@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from relayout.verify.cases import Case
     from relayout.verify.interface import Interface
     from relayout.verify.quantisers import Grid
-    from relayout.verify.runtimes import ModelSource
+    from relayout.verify.runtimes import Runnable
 
 
 class _NotRoundingError(Exception):
@@ -43,8 +43,8 @@ class _NotRoundingError(Exception):
 class Doubt:
     """Two models, what the first one gives, and the outputs on which the second one differs."""
 
-    before: ModelSource
-    after: ModelSource
+    before: Runnable
+    after: Runnable
     interface: Interface
     options: NumericOptions
     cases: Sequence[Case]
@@ -102,5 +102,5 @@ class Doubt:
         return noise
 
 
-def _quantisers(source: ModelSource) -> Counter[Grid]:
+def _quantisers(source: Runnable) -> Counter[Grid]:
     return quantisers_of(read(source), folder_of(source))

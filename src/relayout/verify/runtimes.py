@@ -46,7 +46,7 @@ class Derived:
     folder: Path
 
 
-ModelSource: TypeAlias = "Path | Derived"
+Runnable: TypeAlias = "Path | Derived"
 """What a runtime opens."""
 
 
@@ -63,9 +63,9 @@ class Runtime:
     """`load` makes of a model file a function from inputs to outputs in their declared order."""
 
     name: str
-    open: Callable[[ModelSource, Interface], Run]
+    open: Callable[[Runnable, Interface], Run]
 
-    def load(self, source: ModelSource, interface: Interface) -> Run:
+    def load(self, source: Runnable, interface: Interface) -> Run:
         run = _guarded(self.open, source, interface)
         return lambda feeds: _guarded(run, feeds)
 
@@ -81,36 +81,36 @@ def _guarded(function: Callable[..., Any], *arguments: Any) -> Any:
         raise RefusedError(message[:LONGEST_MESSAGE]) from error
 
 
-def read(source: ModelSource) -> onnx.ModelProto:
+def read(source: Runnable) -> onnx.ModelProto:
     """The message of a model; external data stays where it is."""
     if isinstance(source, Derived):
         return onnx.load_model_from_string(source.message)
     return onnx.load(source, load_external_data=False)
 
 
-def folder_of(source: ModelSource) -> Path:
+def folder_of(source: Runnable) -> Path:
     return source.folder if isinstance(source, Derived) else source.parent
 
 
-def derived(model: onnx.ModelProto, source: ModelSource) -> Derived:
+def derived(model: onnx.ModelProto, source: Runnable) -> Derived:
     """A model made of another one, whose external data it shares."""
     return Derived(bytes(model.SerializeToString()), folder_of(source))
 
 
-def _open_onnxruntime(source: ModelSource, interface: Interface) -> Run:
+def _open_onnxruntime(source: Runnable, interface: Interface) -> Run:
     return _open_session(source, interface, Level.ORT_DISABLE_ALL)
 
 
-def _open_extended(source: ModelSource, interface: Interface) -> Run:
+def _open_extended(source: Runnable, interface: Interface) -> Run:
     return _open_session(source, interface, Level.ORT_ENABLE_EXTENDED)
 
 
-def _open_smooth(source: ModelSource, interface: Interface) -> Run:
+def _open_smooth(source: Runnable, interface: Interface) -> Run:
     model = smooth(read(source), folder_of(source))
     return _open_session(derived(model, source), interface, Level.ORT_DISABLE_ALL)
 
 
-def _open_session(source: ModelSource, interface: Interface, level: Any) -> Run:
+def _open_session(source: Runnable, interface: Interface, level: Any) -> Run:
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = level
     options.intra_op_num_threads = 1
@@ -149,7 +149,7 @@ def _from_ort(value: onnxruntime.OrtValue) -> Any:
     return np.frombuffer(raw, dtype).reshape(value.shape())
 
 
-def _open_reference(source: ModelSource, interface: Interface) -> Run:
+def _open_reference(source: Runnable, interface: Interface) -> Run:
     del interface
     if isinstance(source, Derived):
         model = read(source)

@@ -93,7 +93,7 @@ class Rounding:
 
 
 @dataclass(frozen=True)
-class Replayed:
+class ReplayedDecisions:
     """How many decisions the given model made, and how many rounding flips in the other one."""
 
     decisions: int
@@ -140,7 +140,7 @@ class NumericVerdict:
     empty: tuple[str, ...] = ()
     rounding: Rounding | None = None
     not_rounding: str = ""
-    replayed: Replayed | None = None
+    replayed: ReplayedDecisions | None = None
     not_replayed: str = ""
     forced: tuple[str, ...] = ()
     under: str = ""
@@ -171,7 +171,7 @@ class NumericVerdict:
         rounding = Rounding(**data["rounding"]) if data["rounding"] else None
         lists = ("bindings", "unstable", "steady", "empty", "forced", "inner_different")
         tuples = {name: tuple(data[name]) for name in lists}
-        replayed = Replayed(**data["replayed"]) if data["replayed"] else None
+        replayed = ReplayedDecisions(**data["replayed"]) if data["replayed"] else None
         parts = {"worst": worst, "rounding": rounding, "replayed": replayed}
         return cls(**{**data, **tuples, **parts})
 
