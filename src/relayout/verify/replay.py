@@ -78,12 +78,12 @@ class Replay:
         live = decisive(models[0]) - {one.name for one in script.decisions}
         records = recorded(self.before, self.interface, script, self.cases)
         script = _on_floats(script, records[0])
-        given, made = (
+        given, other = (
             Player.of(source, self.interface, script, records[0])
             for source in (self.before, self.after)
         )
         scenes = [
-            _Scene(given, made, script, record, _staged(case, script, record), bool(live))
+            _Scene(given, other, script, record, _staged(case, script, record), bool(live))
             for case, record in zip(self.cases, records, strict=True)
         ]
         self._check_results(scenes)
