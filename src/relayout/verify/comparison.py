@@ -8,11 +8,19 @@ from typing import TYPE_CHECKING
 from relayout.verify.conditioning import of_model
 from relayout.verify.decisions import decisive
 from relayout.verify.difference import MOST_NOISE, MOST_NOISE_OF_DECISIONS
-from relayout.verify.forced import Way, alone, force, ways
+from relayout.verify.forced import Flow, Way, force
 from relayout.verify.judge import Judge
 from relayout.verify.replay import Replay
 from relayout.verify.rounding import Doubt
-from relayout.verify.runtimes import ONNX_RUNTIME, RefusedError, Run, Runtime, derived, read
+from relayout.verify.runtimes import (
+    ONNX_RUNTIME,
+    ExhaustedError,
+    RefusedError,
+    Run,
+    Runtime,
+    derived,
+    read,
+)
 from relayout.verify.verdict import NumericOptions, NumericVerdict
 
 if TYPE_CHECKING:
@@ -60,26 +68,22 @@ class Comparison:
         verdict: NumericVerdict,
     ) -> NumericVerdict:
         """The verdict, once both models are forced through branches and loops."""
-        for way in ways(read(before), read(after)):
+        flow = Flow.of(read(before), read(after))
+        waiting = flow.ways()
+        for way in waiting:
             found = self._on_way(way, before, after, cases)
-            tried = [(way, found)] if found else self._alone(way, before, after, cases)
-            for part, found in tried:
-                if found.status == "differs":
-                    return replace(found, under=part.label)
-                verdict = replace(
-                    verdict,
-                    forced=(*verdict.forced, part.label),
-                    elements=verdict.elements + found.elements,
-                    runs=verdict.runs + found.runs,
-                )
+            if found is None:
+                waiting += [part for part in flow.alone(way) if part not in waiting]
+                continue
+            if found.status == "differs":
+                return replace(found, under=way.label)
+            verdict = replace(
+                verdict,
+                forced=(*verdict.forced, way.label),
+                elements=verdict.elements + found.elements,
+                runs=verdict.runs + found.runs,
+            )
         return verdict
-
-    def _alone(
-        self, way: Way, before: Runnable, after: Runnable, cases: Sequence[Case]
-    ) -> list[tuple[Way, NumericVerdict]]:
-        """What the parts of a way show, as far as they can be gone."""
-        found = [(part, self._on_way(part, before, after, cases)) for part in alone(way)]
-        return [(part, verdict) for part, verdict in found if verdict is not None]
 
     def _on_way(
         self, way: Way, before: Runnable, after: Runnable, cases: Sequence[Case]
@@ -89,7 +93,7 @@ class Comparison:
         try:
             run = self.runtime.load(given, self.interface)
             case = _first_case(run, cases)
-        except RefusedError:
+        except (RefusedError, ExhaustedError):
             return None
         return self.verdict(run, given, made, [case])
 

@@ -36,20 +36,45 @@ class Way:
     loops: frozenset[str] = frozenset()
 
 
-def ways(before: onnx.ModelProto, after: onnx.ModelProto) -> list[Way]:
-    """The ways that both models can be forced to go."""
-    given, made = dict(_flow(before.graph)), dict(_flow(after.graph))
-    common = {name: flow for name, flow in given.items() if name in made}
-    ifs = {name: depth for name, (kind, depth) in common.items() if kind == "If"}
-    loops = frozenset(name for name, (kind, _) in common.items() if kind == "Loop")
-    found = list(_branches(ifs)) if ifs else []
-    return found + [Way(_rounds_text(count), {}, count, loops) for count in ROUNDS if loops]
+@dataclass(frozen=True)
+class Flow:
+    """The Ifs that both models have, each with the branches that it lies in, and the Loops."""
 
+    ifs: Mapping[str, Mapping[str, bool]]
+    loops: frozenset[str]
 
-def alone(way: Way) -> list[Way]:
-    """A way in parts: one If at a time."""
-    taken = list(way.branches.items())[:MOST_ALONE]
-    return [Way(f"{way.label} at '{name}'", {name: value}) for name, value in taken]
+    @classmethod
+    def of(cls, before: onnx.ModelProto, after: onnx.ModelProto) -> Flow:
+        made = {name for _, name, _ in _flow(after.graph, {})}
+        common = [found for found in _flow(before.graph, {}) if found[1] in made]
+        return cls(
+            {name: inside for kind, name, inside in common if kind == "If"},
+            frozenset(name for kind, name, _ in common if kind == "Loop"),
+        )
+
+    def ways(self) -> list[Way]:
+        """Each branch of each If, whatever branches it lies in; Loops of few rounds."""
+        depths = [len(inside) for inside in self.ifs.values()]
+        deepest = min(max(depths, default=-1) + 1, DEEPEST)
+        choices = product((True, False), repeat=deepest) if self.ifs else ()
+        branches = [
+            Way(
+                ", in it ".join(_branch(bit) for bit in bits),
+                {name: bits[min(len(ins), deepest - 1)] for name, ins in self.ifs.items()},
+            )
+            for bits in choices
+        ]
+        rounds = [Way(_rounds(count), {}, count, self.loops) for count in ROUNDS if self.loops]
+        return branches + rounds
+
+    def alone(self, way: Way) -> list[Way]:
+        """A way in parts: one If at a time, with the branches that it lies in."""
+        if len(way.branches) <= 1 or not way.branches.keys() >= self.ifs.keys():
+            return []
+        taken = list(way.branches.items())[:MOST_ALONE]
+        return [
+            Way(f"{_branch(bit)} of '{name}'", {**self.ifs[name], name: bit}) for name, bit in taken
+        ]
 
 
 def force(model: onnx.ModelProto, way: Way) -> onnx.ModelProto:
@@ -58,28 +83,28 @@ def force(model: onnx.ModelProto, way: Way) -> onnx.ModelProto:
     return model
 
 
-def _branches(ifs: Mapping[str, int]) -> Iterator[Way]:
-    """Each branch of each If, whatever branches it lies in."""
-    deepest = min(max(ifs.values()) + 1, DEEPEST)
-    for bits in product((True, False), repeat=deepest):
-        label = " then ".join("then_branch" if bit else "else_branch" for bit in bits)
-        yield Way(
-            label.replace(" then ", ", in it "),
-            {name: bits[min(depth, deepest - 1)] for name, depth in ifs.items()},
-        )
+def _branch(bit: bool) -> str:
+    return "then_branch" if bit else "else_branch"
 
 
-def _rounds_text(count: int) -> str:
+def _rounds(count: int) -> str:
     return f"{count} round{'s' * (count != 1)}"
 
 
-def _flow(graph: onnx.GraphProto, depth: int = 0) -> Iterator[tuple[str, tuple[str, int]]]:
-    """The Ifs and Loops of a graph and its bodies, with how many Ifs are around them."""
+def _flow(
+    graph: onnx.GraphProto, inside: Mapping[str, bool]
+) -> Iterator[tuple[str, str, Mapping[str, bool]]]:
+    """The Ifs and Loops of a graph and its bodies, with the branches that they lie in."""
     for node in graph.node:
-        if node.domain in ("", "ai.onnx") and node.op_type in ("If", "Loop"):
-            yield node.output[0], (node.op_type, depth)
-        for body in bodies_of(node):
-            yield from _flow(body, depth + (node.op_type == "If"))
+        is_flow = node.domain in ("", "ai.onnx") and node.op_type in ("If", "Loop")
+        if is_flow:
+            yield node.op_type, node.output[0], inside
+        for attribute in node.attribute:
+            if not attribute.HasField("g"):
+                continue
+            is_if = is_flow and node.op_type == "If"
+            more = {node.output[0]: attribute.name == "then_branch"} if is_if else {}
+            yield from _flow(attribute.g, {**inside, **more})
 
 
 def _force(graph: onnx.GraphProto, way: Way) -> None:
