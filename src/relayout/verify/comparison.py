@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from relayout.verify.conditioning import of_model
 from relayout.verify.decisions import decisive
 from relayout.verify.difference import MOST_NOISE, MOST_NOISE_OF_DECISIONS
-from relayout.verify.forced import Flow, Way, force
+from relayout.verify.forced import SharedFlow, Way, force
 from relayout.verify.judge import Judge
 from relayout.verify.replay import Replay
 from relayout.verify.rounding import Doubt
@@ -68,7 +68,7 @@ class Comparison:
         verdict: NumericVerdict,
     ) -> NumericVerdict:
         """The verdict, once both models are forced through branches and loops."""
-        flow = Flow.of(read(before), read(after))
+        flow = SharedFlow.of(read(before), read(after))
         waiting = flow.ways()
         for way in waiting:
             found = self._on_way(way, before, after, cases)

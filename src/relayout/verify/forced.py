@@ -37,14 +37,14 @@ class Way:
 
 
 @dataclass(frozen=True)
-class Flow:
+class SharedFlow:
     """The Ifs that both models have, each with the branches that it lies in, and the Loops."""
 
     ifs: Mapping[str, Mapping[str, bool]]
     loops: frozenset[str]
 
     @classmethod
-    def of(cls, before: onnx.ModelProto, after: onnx.ModelProto) -> Flow:
+    def of(cls, before: onnx.ModelProto, after: onnx.ModelProto) -> SharedFlow:
         made = {name for _, name, _ in _flow(after.graph, {})}
         common = [found for found in _flow(before.graph, {}) if found[1] in made]
         return cls(
