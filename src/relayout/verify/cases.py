@@ -13,7 +13,7 @@ from relayout.verify.inputs import LADDERS, Draw, draw_feeds, same_feeds
 from relayout.verify.linear import OpenLength, solved
 from relayout.verify.ranges import Values
 from relayout.verify.runtimes import ExhaustedError, RefusedError
-from relayout.verify.symbolic import Shapes
+from relayout.verify.shape_rules import shapes_of
 
 SMALLEST = 2
 LONGEST_SEARCH = 60.0
@@ -81,7 +81,7 @@ class CaseFinder:
         if self.model is None:
             return [_Reading()]
         graph = self.model.graph
-        shapes = Shapes.of(graph, ports)
+        shapes = shapes_of(graph, ports)
         everything = (*self.interface.required, *self.interface.optional)
         read = _Reading(solved(shapes.equations), Values.of(graph, shapes, everything))
         return [read, _Reading()] if read.lengths else [read]
