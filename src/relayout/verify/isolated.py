@@ -10,6 +10,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import onnx
+
+from relayout.verify.quantisers import tensors_of
 from relayout.verify.verdict import NumericOptions, NumericVerdict, unknown
 
 if TYPE_CHECKING:
@@ -20,6 +23,9 @@ LONGEST = 600.0
 
 SHARE_OF_MEMORY = 0.9
 GIGABYTE = 1e9
+# A model may need far more than it stores, but one that stores little and needs this is a bomb.
+MEMORY_OF_ANY = 6 * GIGABYTE
+MEMORY_PER_BYTE = 16
 # How a system short of memory ends a process.
 KILLED = -9
 SIGNS_OF_EXHAUSTION = ("ExhaustedError", "MemoryError", "bad_alloc", "Cannot allocate memory")
@@ -33,9 +39,12 @@ def compare_isolated(
     memory: int | None = None,
 ) -> NumericVerdict:
     """As `compare`; beyond a limit, or where the comparison crashes, the verdict is unknown."""
+    options = options or NumericOptions()
     files = {"before": str(before), "after": str(after)}
-    request = {**files, "options": (options or NumericOptions()).to_json()}
-    return verdict_of("relayout.verify.worker", request, seconds, memory or default_memory())
+    request = {**files, "options": options.to_json()}
+    if memory is None:
+        memory = default_memory(options, before, after)
+    return verdict_of("relayout.verify.worker", request, seconds, memory)
 
 
 def verdict_of(
@@ -74,18 +83,39 @@ def _environment() -> Mapping[str, str]:
     return {**os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"}
 
 
-def default_memory() -> int | None:
+def default_memory(options: NumericOptions, *models: Path) -> int | None:
+    """The bytes that a comparison may use: as asked, or in proportion to what models store."""
+    if options.memory is not None:
+        return int(options.memory * GIGABYTE)
+    stored = sum(_stored(path) for path in models)
+    enough = int(MEMORY_OF_ANY + MEMORY_PER_BYTE * stored)
     if not hasattr(os, "sysconf") or "SC_PHYS_PAGES" not in os.sysconf_names:
-        return None
+        return enough
     pages, size = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
-    return int(pages * size * SHARE_OF_MEMORY)
+    return min(enough, int(pages * size * SHARE_OF_MEMORY))
+
+
+def _stored(path: Path) -> int:
+    """The bytes of a model and of the files that it names."""
+    try:
+        model = onnx.load(path, load_external_data=False)
+    except Exception:  # noqa: BLE001 - what cannot be read is the worker's to report
+        return 0
+    names = {
+        entry.value
+        for tensor in tensors_of(model.graph)
+        for entry in tensor.external_data
+        if entry.key == "location"
+    }
+    files = [path, *(path.parent / name for name in sorted(names))]
+    return sum(file.stat().st_size for file in files if file.is_file())
 
 
 def _death(status: int, errors: str, memory: int | None) -> str:
     last = errors.strip().splitlines()[-1:] or ["no message"]
     if status == KILLED or any(sign in errors for sign in SIGNS_OF_EXHAUSTION):
         much = f"{memory / GIGABYTE:.3g} GB" if memory else "all memory"
-        return f"the runtime needed more than {much}"
+        return f"the runtime needed more than {much}, the most it was allowed; --memory allows more"
     if status < 0:
         return f"the comparison crashed ({signal.strsignal(-status) or -status})"
     return f"the comparison failed: {last[0]}"

@@ -9,6 +9,8 @@ import numpy as np
 
 Status = Literal["equal", "differs", "unknown"]
 
+NOTHING = "nothing was compared: no output has an element at the lengths tried"
+
 
 @dataclass(frozen=True)
 class NumericOptions:
@@ -16,8 +18,10 @@ class NumericOptions:
 
     `dims` gives sizes to named dimensions (a nameless one is called "input[axis]"), `shapes` whole
     shapes, `fixed` the values of inputs, `integer_ranges` the lowest value and the first one too
-    high. `tolerance` is relative to the largest magnitude of an output. `fix_defaults`: inputs with
-    defaults became constants.
+    high. `tolerance` is relative to the scale of an element: the least of the largest magnitudes in
+    its slices and among those of about its size. `fix_defaults`: inputs with defaults became
+    constants. `memory` is what a comparison in a process of its own may use,
+    in gigabytes.
     """
 
     dims: dict[str, int] = field(default_factory=dict)
@@ -27,6 +31,7 @@ class NumericOptions:
     tolerance: float | None = None
     seed: int = 0
     fix_defaults: bool = False
+    memory: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         fixed = {name: np.asarray(value).tolist() for name, value in self.fixed.items()}
@@ -88,15 +93,37 @@ class Rounding:
 
 
 @dataclass(frozen=True)
+class ReplayedDecisions:
+    """How many decisions the given model made, and how many rounding flips in the other one."""
+
+    decisions: int
+    flipped: int
+
+    def __str__(self) -> str:
+        if not self.decisions:
+            return "equal where each round of its loops begins as in the given model"
+        flip = "flips" if self.flipped == 1 else "flip"
+        return (
+            "equal with the decisions of the given model, of which "
+            f"{self.flipped} of {self.decisions} {flip} by rounding"
+        )
+
+
+@dataclass(frozen=True)
 class NumericVerdict:
     """The outcome of a comparison.
 
     `exact`: all bytes were equal. `runs` counts the inputs both models were run on, `elements` the
     elements compared over all runs. `unstable` names the outputs on which the first model disagrees
     with itself, of which only types and shapes were compared, `steady` those that came out alike
-    whatever the inputs were, which makes their agreement weak evidence. `rounding`: the models are
+    whatever the inputs were, which makes their agreement weak evidence, `empty` those that had no
+    element in any run. `rounding`: the models are
     equal but for steps that quantisers made of rounding errors; `not_rounding`: why a difference of
-    models with quantisers is more than that.
+    models with quantisers is more than that. `replayed`: they are equal with the decisions of the
+    first one, as those of ArgMax, of which rounding flips some; `not_replayed`: why not. `forced`:
+    the ways through branches and loops that were gone besides, `under` the one in which models
+    differ. `inner` counts the tensors inside of the models that were compared by name,
+    `inner_different` names those that hold other numbers; names may be used anew.
     """
 
     status: Status
@@ -110,8 +137,15 @@ class NumericVerdict:
     bindings: tuple[dict[str, int], ...] = ()
     unstable: tuple[str, ...] = ()
     steady: tuple[str, ...] = ()
+    empty: tuple[str, ...] = ()
     rounding: Rounding | None = None
     not_rounding: str = ""
+    replayed: ReplayedDecisions | None = None
+    not_replayed: str = ""
+    forced: tuple[str, ...] = ()
+    under: str = ""
+    inner: int = 0
+    inner_different: tuple[str, ...] = ()
 
     @property
     def equal(self) -> bool:
@@ -120,9 +154,13 @@ class NumericVerdict:
     def summary(self) -> str:
         """One line for people."""
         if self.status == "equal":
-            return f"{self.rounding or 'equal'}: {', '.join(self._equal_parts())}"
+            how = self.rounding or self.replayed or "equal"
+            return f"{how}: {', '.join(self._equal_parts())}"
         more = f"; not taken for rounding at quantisers: {self.not_rounding}"
-        return f"{self.status}: {self.reason or self.worst}{more if self.not_rounding else ''}"
+        more = more if self.not_rounding else ""
+        more += f"; not for flipped decisions: {self.not_replayed}" if self.not_replayed else ""
+        where = f" ({self.under})" if self.under else ""
+        return f"{self.status}: {self.reason or self.worst}{where}{more}"
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -131,17 +169,22 @@ class NumericVerdict:
     def from_json(cls, data: dict[str, Any]) -> NumericVerdict:
         worst = Worst.from_json(data["worst"]) if data["worst"] else None
         rounding = Rounding(**data["rounding"]) if data["rounding"] else None
-        tuples = {name: tuple(data[name]) for name in ("bindings", "unstable", "steady")}
-        return cls(**{**data, **tuples, "worst": worst, "rounding": rounding})
+        lists = ("bindings", "unstable", "steady", "empty", "forced", "inner_different")
+        tuples = {name: tuple(data[name]) for name in lists}
+        replayed = ReplayedDecisions(**data["replayed"]) if data["replayed"] else None
+        parts = {"worst": worst, "rounding": rounding, "replayed": replayed}
+        return cls(**{**data, **tuples, **parts})
 
     def _equal_parts(self) -> list[str]:
         counts = ((self.outputs, "output"), (len(self.bindings), "shape"), (self.runs, "run"))
         parts = [f"{count} {noun}{'s' * (count != 1)}" for count, noun in counts]
+        parts += [f"{len(self.forced)} more ways through control flow"] if self.forced else []
         parts += [f"{len(self.unstable)} not deterministic"] if self.unstable else []
         parts += [f"{len(self.steady)} alike for all inputs"] if self.steady else []
+        parts += [f"{len(self.empty)} without elements"] if self.empty else []
         if self.exact:
             return [*parts, "exact"]
-        if self.rounding is not None:
+        if self.rounding is not None or self.replayed is not None:
             return parts
         error = self.worst.error if self.worst else None
         return parts if error is None else [*parts, f"largest error {error:.1e}"]
