@@ -9,9 +9,10 @@ from typing import TypeAlias
 import onnx
 
 from relayout.errors import quoted
+from relayout.graph.messages.axes import sort_axes
 from relayout.graph.messages.perms import check_perms
 from relayout.graph.messages.skeleton import FIRST_WITH_DEFAULTS
-from relayout.graph.messages.walk import nested_bodies
+from relayout.graph.messages.walk import bodies_of, nested_bodies
 from relayout.graph.shapes.ranks import derived_shapes
 
 MOST_EXPANDED_NODES = 100_000
@@ -69,6 +70,9 @@ def infer(
 
 def infer_further(model: onnx.ModelProto) -> onnx.ModelProto:
     """The model with what can be inferred from its inputs, as far as that goes."""
+    for body in bodies_of(model):
+        for node in body.node:
+            sort_axes(node)
     notices: list[str] = []
     return _derived(model, _run(model, notices), notices)
 
