@@ -143,7 +143,7 @@ CLAIMED = [54, 7]
 """Two lengths that no run has."""
 
 
-def exported(tail: list[onnx.NodeProto], rank: int, records: dict[str, list[Any]]) -> Any:
+def exported(tail: list[onnx.NodeProto], dims: list[Any], records: dict[str, list[Any]]) -> Any:
     """A model whose lengths depend on a value, with untrue records, and what to run it on."""
     head = [
         helper.make_node("NonZero", ["m"], ["places"]),
@@ -156,11 +156,17 @@ def exported(tail: list[onnx.NodeProto], rank: int, records: dict[str, list[Any]
         [
             helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 6, 4, 2]),
             helper.make_tensor_value_info("m", TensorProto.BOOL, [6]),
+            helper.make_tensor_value_info("t", TensorProto.INT64, [3]),
         ],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [None, *[54] * (rank - 1)])],
+        [
+            helper.make_tensor_value_info("y", TensorProto.FLOAT, dims),
+            helper.make_tensor_value_info(tail[-1].output[0], TensorProto.FLOAT, None),
+        ],
         [
             numpy_helper.from_array(np.asarray([0]), "first"),
             numpy_helper.from_array(np.asarray([0, 0, -1]), "rest"),
+            numpy_helper.from_array(np.asarray([2]), "last"),
+            numpy_helper.from_array(np.asarray([-1, 4, 2]), "front"),
         ],
         value_info=[
             helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
@@ -170,7 +176,8 @@ def exported(tail: list[onnx.NodeProto], rank: int, records: dict[str, list[Any]
     opset = [helper.make_opsetid("", 17)]
     model = helper.make_model(graph, opset_imports=opset, ir_version=8)
     x = np.random.default_rng(0).normal(size=(2, 6, 4, 2)).astype(np.float32)
-    return model, {"x": x, "m": np.asarray([True, False, True, True, False, True])}
+    kept = np.asarray([True, False, True, True, False, True])
+    return model, {"x": x, "m": kept, "t": np.asarray([2, 8, 4])}
 
 
 def _move(source: str, result: str, *perm: int) -> onnx.NodeProto:
@@ -182,6 +189,28 @@ def _apply(op_type: str, sources: str, result: str, **attributes: Any) -> onnx.N
 
 
 TAILS: dict[str, tuple[int, list[onnx.NodeProto]]] = {
+    "target": (
+        3,
+        [
+            _move("some", "a", 0, 2, 3, 1),
+            _apply("Reshape", "a t", "c"),
+            _move("c", "y", 0, 2, 1),
+        ],
+    ),
+    "read by shape": (
+        3,
+        [
+            _move("some", "a", 0, 2, 3, 1),
+            _apply("Reshape", "a t", "e"),
+            _apply("Relu", "e", "y"),
+            _apply("Shape", "y", "s"),
+            _apply("Gather", "s last", "k", axis=0),
+            _apply("Concat", "front k", "u", axis=0),
+            _apply("Reshape", "y u", "heads"),
+            _move("heads", "turned", 0, 3, 1, 2),
+            _apply("Softmax", "turned", "z", axis=-1),
+        ],
+    ),
     "merged": (
         3,
         [
@@ -230,7 +259,9 @@ TAILS: dict[str, tuple[int, list[onnx.NodeProto]]] = {
 def test_a_model_with_untrue_records_is_delivered(case: str, minimize: str, length: int) -> None:
     rank, tail = TAILS[case]
     records = {"some": [None, length, 4, 2], "a": [length, 2, 4, 2], "b": [2] * 3 + [length]}
-    model, feeds = exported(tail, rank, records)
+    records["c"] = ["N", 8, length]
+    dims = ["N", 8, length] if rank == 3 else ["N", length, length, 2]
+    model, feeds = exported(tail, dims, records)
     result = relayout.optimize(model, minimize=minimize, verify=False)
     assert result.after.transposes <= result.before.transposes
     assert list(result.model.graph.output) == list(model.graph.output)
