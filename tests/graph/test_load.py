@@ -145,7 +145,7 @@ def test_shapes_flow_through_bodies() -> None:
     branch = node("If", "c", "y", then_branch=body, else_branch=body)
     condition = helper.make_tensor_value_info("c", TensorProto.BOOL, [])
     loaded = load(model([branch], inputs=[value("x", [2, 3]), condition]))
-    inner = loaded.ir.graph.node(0).attributes["then_branch"].as_graph()
+    inner = loaded.ir.graph.node(0).attributes["else_branch"].as_graph()
     assert shapes(inner) == {"a": [3, 2], "b": [3, 2]}
     assert shapes(loaded.ir.graph)["y"] == [3, 2]
 

@@ -43,7 +43,7 @@ class Taken:
 
     @property
     def digest(self) -> ModelDigest:
-        message = to_proto(self.given) if self.is_edited else self.given.source
+        message = to_proto(self.given) if self.is_edited else self.given.given
         return digest_of(message, self.given.files)
 
     def stated(self, digest: ModelDigest) -> Round:
