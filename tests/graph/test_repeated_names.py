@@ -77,9 +77,7 @@ def _model(
         nodes, "g", [_value("x", SHAPE)], [_value(n) for n in _last(nodes)], constants
     )
     domains = [helper.make_opsetid("", 17), helper.make_opsetid("local", 1)]
-    return helper.make_model(
-        graph, opset_imports=domains, ir_version=8, functions=list(functions)
-    )
+    return helper.make_model(graph, opset_imports=domains, ir_version=8, functions=list(functions))
 
 
 def _last(nodes: list[Any]) -> list[str]:

@@ -155,9 +155,7 @@ class _Parting:
 class _Restoring:
     given: Mapping[str, str]
 
-    def restore(
-        self, body: Body, outer: Mapping[str, str], visible: Collection[str]
-    ) -> None:
+    def restore(self, body: Body, outer: Mapping[str, str], visible: Collection[str]) -> None:
         """Rename one body and those inside it.
 
         `outer` has the names of surrounding values now, `visible` those that are defined before

@@ -122,9 +122,7 @@ def _common(first: _Lengths | None, *others: _Lengths | None) -> _Lengths | None
     return tuple(row[0] if len(set(row)) == 1 else None for row in rows)
 
 
-def _assume(
-    operand: onnx.ValueInfoProto, claim: onnx.TypeProto, lengths: _Lengths | None
-) -> None:
+def _assume(operand: onnx.ValueInfoProto, claim: onnx.TypeProto, lengths: _Lengths | None) -> None:
     """Let a body's operand have these lengths; its claim, where nothing is known of it."""
     operand.type.CopyFrom(claim)
     if lengths is not None and claim.HasField("tensor_type"):
