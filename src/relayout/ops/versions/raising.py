@@ -7,17 +7,20 @@ from collections.abc import Iterator
 import onnx
 import onnx_ir as ir
 
+from relayout.graph.io.bind import soften
 from relayout.graph.io.model import LoadedModel
 from relayout.graph.io.opset import Restate, raise_opset
+from relayout.graph.messages.skeleton import skeleton_of
 from relayout.graph.messages.walk import Body, nested_bodies
 from relayout.graph.region import regions_of
+from relayout.graph.shapes.infer import infer
 from relayout.ops.versions.old_node import Surroundings, Values
 from relayout.ops.versions.table import NEWEST, restated
 
 
 def raised(loaded: LoadedModel, version: int) -> onnx.ModelProto:
     """The message of a model in a newer opset; the given one where it has this version already."""
-    known = {} if loaded.editable is None else dict(_values(loaded.editable))
+    known = dict(_values(_with_shapes(loaded)))
 
     def restate_in(root: Body) -> Restate:
         # Names mean something else inside functions.
@@ -36,6 +39,15 @@ def raised(loaded: LoadedModel, version: int) -> onnx.ModelProto:
         return lambda node, step: restated(node, step, around)
 
     return raise_opset(loaded.source, version, NEWEST, restate_in)
+
+
+def _with_shapes(loaded: LoadedModel) -> ir.Model:
+    """A model of an opset that is too old to be edited has its shapes inferred all the same."""
+    if loaded.editable is not None:
+        return loaded.editable
+    inferred, _ = infer(skeleton_of(loaded.source), loaded.source, 0)
+    soften(inferred)
+    return ir.from_proto(inferred)
 
 
 def _values(model: ir.Model) -> Iterator[tuple[str, ir.Value]]:
