@@ -307,7 +307,7 @@ def test_the_axis_of_a_transform(axis: int | None) -> None:
 
 def test_the_last_window_of_a_pool() -> None:
     x = _floats(1, 2, 7, 7)
-    for op_type, pads in product(("AveragePool", "MaxPool"), ([0, 0, 0, 0], [1, 1, 1, 1])):
+    for op_type, pads in product(("AveragePool", "MaxPool"), ([0, 0, 0, 0], [1, 1, 0, 0])):
         pool = {"kernel_shape": [2, 2], "strides": [2, 2], "ceil_mode": 1, "pads": pads}
         # ONNX Runtime adds up in another order from opset 19 on.
         assert_same(_model(op_type, 11, {"x": x}, **pool), {"x": x}, tolerance=1e-6)
