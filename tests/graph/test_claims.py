@@ -258,7 +258,11 @@ TAILS: dict[str, tuple[int, list[onnx.NodeProto]]] = {
 @pytest.mark.parametrize("case", TAILS)
 def test_a_model_with_untrue_records_is_delivered(case: str, minimize: str, length: int) -> None:
     rank, tail = TAILS[case]
-    records = {"some": [None, length, 4, 2], "a": [length, 2, 4, 2], "b": [2] * 3 + [length]}
+    records: dict[str, list[Any]] = {
+        "some": [None, length, 4, 2],
+        "a": [length, 2, 4, 2],
+        "b": [2] * 3 + [length],
+    }
     records["c"] = ["N", 8, length]
     dims = ["N", 8, length] if rank == 3 else ["N", length, length, 2]
     model, feeds = exported(tail, dims, records)

@@ -110,7 +110,8 @@ def test_records_tell_ranks_where_nothing_is_inferred() -> None:
 
 
 def test_the_lengths_of_outputs_are_inferred() -> None:
-    for dims in (["M", 3], [None, 3], [2, 3]):
+    declared: list[list[int | str | None]] = [["M", 3], [None, 3], [2, 3]]
+    for dims in declared:
         given = model(
             [node("Relu", "x", "y")], inputs=[value("x", ["N", 3])], outputs=[value("y", dims)]
         )

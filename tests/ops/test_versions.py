@@ -196,7 +196,7 @@ def test_axes_that_were_taken_together(op_type: str, shape: tuple[int, ...]) -> 
             continue
         if axis is None and len(shape) < 2:
             continue
-        attributes = {} if axis is None else {"axis": axis}
+        attributes: dict[str, Any] = {} if axis is None else {"axis": axis}
         model = _model(op_type, version, {"x": x}, **attributes)
         for newer in (13, 14, ORT_NEWEST):
             made = raised(load(model), newer)
@@ -232,14 +232,14 @@ def test_an_upsample(version: int, mode: str) -> None:
 @pytest.mark.parametrize("value", [None, 0.0, 2.5])
 def test_a_pad(mode: str, value: float | None) -> None:
     x = _floats(2, 3, 4)
-    attributes = {} if value is None else {"value": value}
+    attributes: dict[str, Any] = {} if value is None else {"value": value}
     assert_same(
         _model("Pad", 7, {"x": x}, mode=mode, pads=[0, 1, 2, 0, 1, 0], **attributes), {"x": x}
     )
 
 
 @pytest.mark.parametrize("bounds", [{}, {"min": -0.5}, {"max": 0.25}, {"min": -0.5, "max": 0.25}])
-def test_a_clip(bounds: dict[str, float]) -> None:
+def test_a_clip(bounds: dict[str, Any]) -> None:
     x = np.asarray([-np.inf, -1, -0.5, 0, 0.2, 0.3, np.inf, np.nan], np.float32)
     assert_same(_model("Clip", 7, {"x": x}, **bounds), {"x": x})
 
@@ -255,7 +255,7 @@ def test_a_clip_of_long_floats_keeps_the_limits_of_short_ones() -> None:
 def test_a_slice(axes: list[int] | None) -> None:
     x = _floats(4, 5, 6)
     count = 2 if axes is None else len(axes)
-    attributes = {} if axes is None else {"axes": axes}
+    attributes: dict[str, Any] = {} if axes is None else {"axes": axes}
     model = _model(
         "Slice", 7, {"x": x}, starts=[1, -3][:count], ends=[1000, -1][:count], **attributes
     )
@@ -268,7 +268,8 @@ def test_operators_whose_defaults_or_forms_changed() -> None:
     assert_same(_model("Dropout", 7, {"x": x}, ratio=0.3), {"x": x})
     channels = {name: np.abs(_floats(6)) for name in "smbv"}
     assert_same(_model("BatchNormalization", 7, {"x": x}, channels, momentum=0.8), {"x": x})
-    for parts in ({}, {"split": [1, 5]}):
+    both: list[dict[str, Any]] = [{}, {"split": [1, 5]}]
+    for parts in both:
         assert_same(_model("Split", 7, {"x": x}, outputs=2, axis=1, **parts), {"x": x})
     updates, indices = _floats(2, 2, 5, 4), np.zeros((2, 2, 5, 4), np.int64)
     indices[:, 1] = 3
@@ -292,23 +293,28 @@ def test_a_scale_for_each_group(constant: bool) -> None:
     expected = ReferenceEvaluator(model).run(None, feeds)
     for version in (21, NEWEST):
         got = ReferenceEvaluator(raised(load(model), version)).run(None, feeds)
-        law.compare(str(version), expected[0], got[0], 1e-6)
+        law.compare(str(version), next(iter(expected)), next(iter(got)), 1e-6)
 
 
 @pytest.mark.parametrize("axis", [None, 1, 2])
 def test_the_axis_of_a_transform(axis: int | None) -> None:
     x = _floats(1, 4, 5, 1)
-    attributes = {} if axis is None else {"axis": axis}
+    attributes: dict[str, Any] = {} if axis is None else {"axis": axis}
     model = _model("DFT", 17, {"x": x}, **attributes)
     expected = ReferenceEvaluator(model).run(None, {"x": x})
     got = ReferenceEvaluator(raised(load(model), NEWEST)).run(None, {"x": x})
-    law.compare("DFT", expected[0], got[0], 1e-5)
+    law.compare("DFT", next(iter(expected)), next(iter(got)), 1e-5)
 
 
 def test_the_last_window_of_a_pool() -> None:
     x = _floats(1, 2, 7, 7)
     for op_type, pads in product(("AveragePool", "MaxPool"), ([0, 0, 0, 0], [1, 1, 0, 0])):
-        pool = {"kernel_shape": [2, 2], "strides": [2, 2], "ceil_mode": 1, "pads": pads}
+        pool: dict[str, Any] = {
+            "kernel_shape": [2, 2],
+            "strides": [2, 2],
+            "ceil_mode": 1,
+            "pads": pads,
+        }
         # ONNX Runtime adds up in another order from opset 19 on.
         assert_same(_model(op_type, 11, {"x": x}, **pool), {"x": x}, tolerance=1e-6)
 
@@ -321,7 +327,7 @@ def test_the_last_window_of_a_pool() -> None:
 )
 def test_an_operand_that_began_at_an_axis(dims: tuple[int, ...], axis: int | None) -> None:
     x, y = _floats(2, 3, 4, 5), _floats(*dims)
-    attributes = {"broadcast": 1} | ({} if axis is None else {"axis": axis})
+    attributes: dict[str, Any] = {"broadcast": 1} | ({} if axis is None else {"axis": axis})
     model = raised(load(_model("Add", 6, {"x": x, "y": y}, **attributes)), 7)
     begin = 4 - len(dims) if axis is None else axis
     wide = y.reshape((1,) * begin + dims + (1,) * (4 - begin - len(dims)))
@@ -347,7 +353,12 @@ def _refused(model: onnx.ModelProto, version: int) -> str:
 def test_what_means_something_else_is_refused_with_a_reason() -> None:
     x = _floats(2, 3, 8, 8)
     small = {"s": np.asarray([1, 1, 0.5, 0.5], np.float32)}
-    pool = {"kernel_shape": [2, 2], "strides": [3, 3], "pads": [0, 0, 1, 1], "ceil_mode": 1}
+    pool: dict[str, Any] = {
+        "kernel_shape": [2, 2],
+        "strides": [3, 3],
+        "pads": [0, 0, 1, 1],
+        "ceil_mode": 1,
+    }
     weights = {"w": _floats(3, 2, 3, 3)}
     masked = _model("Dropout", 7, {"x": x}, outputs=2)
     cases = [

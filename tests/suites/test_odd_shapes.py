@@ -24,7 +24,7 @@ def _turned(model: onnx.ModelProto, feeds: dict[str, Array]) -> tuple[onnx.Model
     """The model between Transposes that cancel, so that a rule is asked; and what to run it on."""
     turned = onnx.ModelProto()
     turned.CopyFrom(model)
-    graph, before, after, given = turned.graph, [], [], dict(feeds)
+    graph, before, given = turned.graph, [], dict(feeds)
     for value in graph.input:
         array = feeds[value.name]
         if array.ndim < 2:
@@ -40,7 +40,7 @@ def _turned(model: onnx.ModelProto, feeds: dict[str, Array]) -> tuple[onnx.Model
         )
         for node in graph.node:
             node.input[:] = [f"{n}_turned" if n == value.name else n for n in node.input]
-    nodes = [*before, *graph.node, *after]
+    nodes = [*before, *graph.node]
     del graph.node[:], graph.value_info[:]
     graph.node.extend(nodes)
     return turned, given
@@ -125,7 +125,7 @@ def test_operands_without_elements_and_without_axes(sample: Sample) -> None:
     """ONNX Runtime ends the process on some of them, so it is not asked."""
     model, feeds = law.model_of(sample), _feeds(sample)
     for odd in _odd(feeds) if feeds else ():
-        if sample.op_type == "Transpose" and odd["x0"].ndim != len(sample.inputs[0].shape):
+        if sample.op_type == "Transpose" and odd["x0"].ndim != feeds["x0"].ndim:
             continue
         if sample.runtime == "reference":
             assert_same(_with_shape(model, odd), odd, sample.runtime)

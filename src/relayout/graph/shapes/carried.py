@@ -17,7 +17,7 @@ import onnx
 from relayout.graph.messages.walk import subgraphs_of
 from relayout.graph.shapes.claims import without_lengths
 
-_Lengths: TypeAlias = tuple[int | str | None, ...]
+_CarriedLengths: TypeAlias = tuple[int | str | None, ...]
 _Types: TypeAlias = ChainMap[str, onnx.TypeProto]
 _Infer: TypeAlias = Callable[[], onnx.ModelProto]
 
@@ -44,9 +44,11 @@ def infer_carried(
     symbols = {d.dim_param for v in model.graph.input for d in v.type.tensor_type.shape.dim}
     places = list(_carried(model.graph, ChainMap()))
     claims = [without_lengths(place.operand.type) for place in places]
-    assumed: list[_Lengths | None] = [None] * len(places)
+    assumed: list[_CarriedLengths | None] = [None] * len(places)
 
-    def infer_assuming(lengths: list[_Lengths | None]) -> tuple[onnx.ModelProto, list[_Carried]]:
+    def infer_assuming(
+        lengths: list[_CarriedLengths | None],
+    ) -> tuple[onnx.ModelProto, list[_Carried]]:
         for place, claim, known in zip(places, claims, lengths, strict=True):
             _assume(place.operand, claim, known)
         found = infer()
@@ -103,7 +105,7 @@ def _states(
         yield from zip(node.input[:states], body.input, body.output, strict=False)
 
 
-def _lengths(declared: onnx.TypeProto, symbols: set[str]) -> _Lengths | None:
+def _lengths(declared: onnx.TypeProto, symbols: set[str]) -> _CarriedLengths | None:
     """Lengths that mean the same in every run of inference: numbers, and symbols of inputs."""
     if not declared.HasField("tensor_type") or not declared.tensor_type.HasField("shape"):
         return None
@@ -115,14 +117,18 @@ def _lengths(declared: onnx.TypeProto, symbols: set[str]) -> _Lengths | None:
     )
 
 
-def _common(first: _Lengths | None, *others: _Lengths | None) -> _Lengths | None:
+def _common(
+    first: _CarriedLengths | None, *others: _CarriedLengths | None
+) -> _CarriedLengths | None:
     if first is None or any(other is None or len(other) != len(first) for other in others):
         return None
     rows = zip(first, *(other for other in others if other is not None), strict=True)
     return tuple(row[0] if len(set(row)) == 1 else None for row in rows)
 
 
-def _assume(operand: onnx.ValueInfoProto, claim: onnx.TypeProto, lengths: _Lengths | None) -> None:
+def _assume(
+    operand: onnx.ValueInfoProto, claim: onnx.TypeProto, lengths: _CarriedLengths | None
+) -> None:
     """Let a body's operand have these lengths; its claim, where nothing is known of it."""
     operand.type.CopyFrom(claim)
     if lengths is not None and claim.HasField("tensor_type"):

@@ -15,7 +15,7 @@ import onnx_ir as ir
 
 from relayout.ops.versions.old_node import OldNode
 
-Step: TypeAlias = Callable[[OldNode], None]
+VersionStep: TypeAlias = Callable[[OldNode], None]
 
 ZEROS_SINCE = 14
 """From this opset on the target of a Reshape can have a length of 0."""
@@ -23,12 +23,12 @@ ZEROS_SINCE = 14
 LARGEST_FLOAT = 3.4028234663852886e38
 
 
-def dropping(*names: str) -> Step:
+def dropping(*names: str) -> VersionStep:
     """Attributes that never had a meaning for the result."""
     return lambda old: old.drop(*names)
 
 
-def in_turn(*steps: Step) -> Step:
+def in_turn(*steps: VersionStep) -> VersionStep:
     def apply(old: OldNode) -> None:
         for step in steps:
             step(old)
@@ -36,7 +36,7 @@ def in_turn(*steps: Step) -> Step:
     return apply
 
 
-def stating(**defaults: object) -> Step:
+def stating(**defaults: object) -> VersionStep:
     """Attributes whose default is another one now, or which only now can be stated."""
 
     def apply(old: OldNode) -> None:
@@ -46,7 +46,7 @@ def stating(**defaults: object) -> Step:
     return apply
 
 
-def operands(*names: str, at: int = 1, dtype: type = np.int64) -> Step:
+def operands(*names: str, at: int = 1, dtype: type = np.int64) -> VersionStep:
     """Attributes that are operands now."""
 
     def apply(old: OldNode) -> None:
@@ -63,7 +63,7 @@ def as_inference(old: OldNode) -> None:
     old.drop("is_test")
 
 
-def without_unused(first: int) -> Step:
+def without_unused(first: int) -> VersionStep:
     """Results from one on that mean something else now."""
 
     def apply(old: OldNode) -> None:
@@ -224,16 +224,16 @@ def transform_axis(old: OldNode) -> None:
     old.to_operand("axis", 2)
 
 
-def refused(reason: str) -> Step:
+def refused(reason: str) -> VersionStep:
     return lambda old: old.refuse(reason)
 
 
 # pictures
 
 
-def renamed(op_type: str) -> Step:
+def renamed(op_type: str) -> VersionStep:
     def apply(old: OldNode) -> None:
-        old.node.op_type = op_type
+        old.node.MergeFrom(onnx.NodeProto(op_type=op_type))
 
     return apply
 

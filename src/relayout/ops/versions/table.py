@@ -14,7 +14,7 @@ import onnx
 
 from relayout.ops.versions import steps
 from relayout.ops.versions.old_node import OldNode, Surroundings
-from relayout.ops.versions.steps import Step
+from relayout.ops.versions.steps import VersionStep
 
 NEWEST = 28
 """The newest opset version that is in the tables."""
@@ -90,7 +90,7 @@ _UNCHANGED: dict[int, str] = {
     ),
 }
 
-_CHANGED: dict[Step, dict[int, str]] = {
+_CHANGED: dict[VersionStep, dict[int, str]] = {
     steps.dropping("consumed_inputs"): {
         6: (
             "Abs Add BatchNormalization Ceil Clip Div Dropout Elu Exp Floor HardSigmoid "
@@ -157,7 +157,7 @@ def _same(_old: OldNode) -> None:
     """Nothing has to change."""
 
 
-def _table() -> Mapping[tuple[str, int], Step]:
+def _table() -> Mapping[tuple[str, int], VersionStep]:
     changes = [(_same, _UNCHANGED), *_CHANGED.items()]
     return {
         (op_type, version): step
@@ -167,7 +167,7 @@ def _table() -> Mapping[tuple[str, int], Step]:
     }
 
 
-CHANGES: Mapping[tuple[str, int], Step] = _table()
+CHANGES: Mapping[tuple[str, int], VersionStep] = _table()
 """What to do with a node of an operator when the model is brought to a version."""
 
 
