@@ -43,7 +43,7 @@ class Taken:
 
     @property
     def digest(self) -> ModelDigest:
-        message = to_proto(self.given) if self.is_edited else self.given.source
+        message = to_proto(self.given) if self.is_edited else self.given.given
         return digest_of(message, self.given.files)
 
     def stated(self, digest: ModelDigest) -> Round:
@@ -81,7 +81,7 @@ def check_certificate(
     rounds = rounds_of(document)
     sources = {"given": model, "written": result}
     at_hand = {which: load(source) for which, source in sources.items() if source is not None}
-    digests = {which: digest_of(each.source, each.files) for which, each in at_hand.items()}
+    digests = {which: digest_of(each.given, each.files) for which, each in at_hand.items()}
     mismatches = list(_mismatches(document, digests))
     if mismatches:
         return mismatches

@@ -108,7 +108,7 @@ class Result:
     def model(self) -> onnx.ModelProto:
         """The optimised model; the given one if nothing was improved or verification failed."""
         if not self.changed or not self.accepted:
-            return self.loaded.source
+            return self.loaded.given
         return to_proto(self.loaded)
 
     def certificate(self) -> dict[str, Any]:

@@ -79,7 +79,7 @@ def staged(loaded: LoadedModel, target: Path, *, changed: bool) -> Iterator[Stag
 
 
 def _write(loaded: LoadedModel, stage: Staged, *, changed: bool) -> None:
-    message = _merged_with_data(loaded, stage) if changed else loaded.source
+    message = _merged_with_data(loaded, stage) if changed else loaded.given
     if not _same_folder(loaded, stage.target.parent):
         message = _bring_files(loaded, message, stage)
     data = _content(loaded, message, stage.target, changed=changed)
