@@ -13,6 +13,7 @@ import onnx_ir as ir
 from onnx.reference import ReferenceEvaluator
 
 from relayout.graph.editing.editor import Editor
+from relayout.graph.editing.permuted import tensor_of
 from relayout.graph.read import Shape, constant_of, is_op, shape_of
 from relayout.graph.region import subgraphs_of
 from relayout.layout.transport import Array
@@ -52,7 +53,7 @@ class FoldConstants:
         if array is None:
             return None
         result = node.outputs[0]
-        tensor = ir.Tensor(array, dtype=result.dtype)
+        tensor = tensor_of(array, result.dtype)
         touched = consumers(result)
         constant = editor.constant(tensor, hint=f"{result.name}_folded", before=node)
         editor.substitute(result, constant, origin=node)

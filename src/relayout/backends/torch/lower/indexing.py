@@ -39,7 +39,7 @@ def slice_(call: Call) -> PythonExpression:
         ]
         return call.helper(runtime.slice_by, call.tensor(0), *arguments)
     host = call.numbers(0)
-    if host is not None and host.rank == 1 and all(_is_known(part) for part in span.get(0, ())):
+    if host is not None and 0 in span and all(_is_known(part) for part in span[0]):
         first, last, step = (
             None if part is None or part.value is None else int(part.value) for part in span[0]
         )
