@@ -10,32 +10,53 @@ every bit. Failures are written as reduced models. Exit code 1 if there is one.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from relayout.targets.target import TARGETS
 
-def main() -> int:
-    options = _options()
-    counts: Counter[tuple[str, str]] = Counter()
-    reasons: Counter[tuple[str, str, str]] = Counter()
-    failures = 0
-    for record in _records(options):
-        counts[record["road"], record["kind"]] += 1
-        failures += record["kind"] in {"wrong", "crashed", "ended the process"}
-        if record["reason"]:
-            reasons[record["road"], record["kind"], record["reason"]] += 1
-        if record["kind"] in {"wrong", "crashed", "ended the process"}:
+FAILED = frozenset({"wrong", "crashed", "ended the process"})
+
+
+@dataclass(slots=True)
+class Tally:
+    """How many models each road has done what to."""
+
+    models: int = 0
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    reasons: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+
+    def add(self, record: dict[str, str]) -> None:
+        road, kind, reason = (record[key] for key in ("road", "kind", "reason"))
+        self.counts[road, kind] += 1
+        self.reasons[road, kind, reason] += bool(reason)
+        if kind in FAILED:
             print(json.dumps(record), flush=True)
-    for (road, kind), count in sorted(counts.items()):
-        print(f"{road}: {count} {kind}")
-    for (road, kind, reason), count in reasons.most_common(options.reasons):
-        print(f"  {count} x {road}, {kind}: {reason}")
-    return 1 if failures else 0
+
+    def show(self, reasons: int) -> None:
+        print(f"{self.models} models")
+        for (road, kind), count in sorted(self.counts.items()):
+            print(f"{road}: {count} {kind}")
+        found = Counter({key: n for key, n in self.reasons.items() if key[1] not in FAILED})
+        for (road, kind, reason), count in (+found).most_common(reasons):
+            print(f"  {count} x {road}, {kind}: {reason}")
+
+
+def main() -> int:
+    """Ctrl-C ends the run and shows what was counted so far."""
+    options = _options()
+    tally = Tally()
+    with contextlib.suppress(KeyboardInterrupt):
+        for record in _records(options, tally):
+            tally.add(record)
+    tally.show(options.reasons)
+    return 1 if any(kind in FAILED for _, kind in tally.counts) else 0
 
 
 def _options() -> argparse.Namespace:
@@ -50,7 +71,7 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _records(options: argparse.Namespace) -> Iterator[dict[str, str]]:
+def _records(options: argparse.Namespace, tally: Tally) -> Iterator[dict[str, str]]:
     """What workers report; one that ends is followed by another, from the next model on."""
     seed, end = options.seed, options.seed + options.models
     while seed < end:
@@ -62,6 +83,7 @@ def _records(options: argparse.Namespace) -> Iterator[dict[str, str]]:
                 record = json.loads(line)
                 if "doing" in record:
                     seed, doing = record["seed"], record["doing"]
+                    tally.models += doing == "generating"
                 else:
                     yield record
         if worker.returncode == 0:

@@ -102,7 +102,7 @@ def _backend_nodes() -> Iterator[Known]:
             node.op_type,
             node.domain,
             imports.get(node.domain, 1),
-            [given[name] if name else None for name in node.input],
+            [np.asarray(given[name]) if name else None for name in node.input],
             {a.name: helper.get_attribute_value(a) for a in node.attribute},
             frozenset(),
             len(node.output),
@@ -118,7 +118,7 @@ def _has_body(node: onnx.NodeProto) -> bool:
 
 def _is_plain(x: Any) -> bool:
     """A tensor of a type that runtimes can be fed with."""
-    return isinstance(x, np.ndarray) and x.dtype.kind in "fiubOU" and x.size <= 2000
+    return isinstance(x, np.ndarray | np.generic) and x.dtype.kind in "fiubOU" and x.size <= 2000
 
 
 def place(scope: Scope, op_type: tuple[str, str]) -> None:

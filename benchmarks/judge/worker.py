@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 import warnings
@@ -67,4 +68,5 @@ def _say(record: dict[str, object]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    with contextlib.suppress(KeyboardInterrupt):
+        main(sys.argv[1:])

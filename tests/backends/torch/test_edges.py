@@ -21,8 +21,15 @@ OPSET = 18
 
 
 def _model(
-    op_type: str, x: Any, parameters: dict[str, Any], attributes: dict[str, Any], *, is_open: bool
+    op_type: str,
+    x: Any,
+    parameters: dict[str, Any],
+    attributes: dict[str, Any],
+    *,
+    is_open: bool,
+    is_fed: bool = False,
 ) -> onnx.ModelProto:
+    """One node; `is_open`: all lengths are symbols, `is_fed`: its parameters are inputs too."""
     shape = [f"n{axis}" if is_open else length for axis, length in enumerate(x.shape)]
     kind = helper.np_dtype_to_tensor_dtype(x.dtype)
     node = helper.make_node(op_type, ["x", *parameters], ["y"], **attributes)
@@ -31,8 +38,13 @@ def _model(
         "edge",
         [helper.make_tensor_value_info("x", kind, shape)],
         [onnx.ValueInfoProto(name="y")],
-        [numpy_helper.from_array(np.asarray(data), name) for name, data in parameters.items()],
     )
+    for name, data in parameters.items():
+        if is_fed:
+            kind = helper.np_dtype_to_tensor_dtype(data.dtype)
+            graph.input.append(helper.make_tensor_value_info(name, kind, data.shape))
+        else:
+            graph.initializer.append(numpy_helper.from_array(np.asarray(data), name))
     opsets = [helper.make_opsetid("", OPSET)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=8)
 
@@ -45,10 +57,10 @@ def _wanted(model: onnx.ModelProto, feeds: dict[str, Any]) -> list[Any]:
         return run(model, feeds, REFERENCE)
 
 
-def _agrees(model: onnx.ModelProto, x: Any) -> None:
+def _agrees(model: onnx.ModelProto, feeds: dict[str, Any]) -> None:
     compiled = relayout.compile(model, tune=False, verify=False)
-    found = [np.asarray(y) for y in compiled({"x": x}).values()]
-    assert difference(_wanted(model, {"x": x}), found, [False]) is None
+    found = [np.asarray(y) for y in compiled(feeds).values()]
+    assert difference(_wanted(model, feeds), found, [False]) is None
 
 
 def _counting(*shape: int) -> Any:
@@ -72,6 +84,7 @@ def _edges() -> Iterator[tuple[str, Any, dict[str, Any], dict[str, Any]]]:
     yield "Gather", empty, {"i": _ints(-1)}, {"axis": 1}
     for starts, ends, step in ((-1, -9, -1), (5, 9, 1), (0, -9, 1), (-9, 9, 2), (2, 1, 1)):
         for axis in (0, -1):
+            yield "Slice", matrix, {"b": _ints(starts), "e": _ints(ends), "a": _ints(axis)}, {}
             given = {"b": _ints(starts), "e": _ints(ends), "a": _ints(axis), "s": _ints(step)}
             yield "Slice", matrix, given, {}
     yield "Slice", matrix, {"b": _ints(), "e": _ints(), "a": _ints(), "s": _ints()}, {}
@@ -117,7 +130,16 @@ EDGES = list(_edges())
 @pytest.mark.parametrize("edge", EDGES, ids=lambda e: f"{e[0]}-{list(e[1].shape)}-{e[3]}")
 def test_edge_gives_the_same_numbers(edge: Any, is_open: bool) -> None:
     op_type, x, parameters, attributes = edge
-    _agrees(_model(op_type, x, parameters, attributes, is_open=is_open), x)
+    _agrees(_model(op_type, x, parameters, attributes, is_open=is_open), {"x": x})
+
+
+@pytest.mark.parametrize(
+    "edge", [e for e in EDGES if e[2]], ids=lambda e: f"{e[0]}-{list(e[1].shape)}-{e[3]}"
+)
+def test_parameters_that_are_fed_are_not_taken_for_left_out(edge: Any) -> None:
+    op_type, x, parameters, attributes = edge
+    model = _model(op_type, x, parameters, attributes, is_open=True, is_fed=True)
+    _agrees(model, {"x": x, **parameters})
 
 
 @pytest.mark.parametrize("rounding", ("floor", "ceil", "round_prefer_floor", "round_prefer_ceil"))
@@ -129,7 +151,7 @@ def test_nearest_pixels_are_those_of_onnx_runtime(coordinates: str, rounding: st
     x = _counting(1, 2, 5, 10)
     for scale in (0.5, 0.6, 0.7, 1.1, 1.5, 2.0, 2.3, 3.0, 4.0, 5.5):
         scales = {"": [], "s": np.asarray([1, 1, scale, scale], np.float32)}
-        _agrees(_resize(x, scales, {**attributes, "mode": "nearest"}), x)
+        _agrees(_resize(x, scales, {**attributes, "mode": "nearest"}), {"x": x})
 
 
 @pytest.mark.parametrize("mode", ("linear", "cubic"))
@@ -143,7 +165,7 @@ def test_pixels_between_others_are_those_of_onnx_runtime(coordinates: str, mode:
         scales = {"": [], "s": np.asarray([1, 1, scale, scale], np.float32)}
         sizes = {"": [], "_": [], "z": _ints(1, 2, int(5 * scale), int(10 * scale))}
         for parameters in (scales, sizes):
-            _agrees(_resize(x, parameters, attributes), x)
+            _agrees(_resize(x, parameters, attributes), {"x": x})
 
 
 def _resize(x: Any, parameters: dict[str, Any], attributes: dict[str, Any]) -> onnx.ModelProto:

@@ -59,11 +59,13 @@ def _is_known(part: Scalar | None) -> bool:
 
 def _slices(call: Call) -> dict[int, _Part] | None:
     """By axis where a slice starts, ends and how it steps; None if known only at run time."""
-    lists = [
-        _numbers(call, name, index)
-        for index, name in enumerate(("starts", "ends", "axes", "steps"), 1)
-    ]
+    names = ("starts", "ends", "axes", "steps")
+    lists = [_numbers(call, name, index) for index, name in enumerate(names, 1)]
     starts, ends, axes, steps = lists
+    is_left_out = [name not in call.view.node.attributes and not call.has(index)
+                   for index, name in enumerate(names, 1)]
+    if any(found is None and not left_out for found, left_out in zip(lists, is_left_out, strict=True)):
+        return None
     if starts is None or ends is None:
         return None
     axes = axes or Host(tuple(Scalar(str(i), i) for i in range(len(starts.items))), 1, starts.dtype)
