@@ -22,6 +22,9 @@ NEWEST_OF_ORT = 25
 """The newest opset that ONNX Runtime is asked for."""
 
 
+OLDEST_OF_REFERENCE = 13
+
+
 class NotRunError(Exception):
     """A runtime does not take a model, or not on these inputs."""
 
@@ -35,8 +38,12 @@ def run(model: onnx.ModelProto, feeds: Feeds, runtime: str) -> list[Any]:
 
 
 def runtimes_for(opset: int) -> tuple[str, ...]:
-    """The runtimes to ask, in this order."""
-    return (ORT, REFERENCE) if opset <= NEWEST_OF_ORT else (REFERENCE,)
+    """The runtimes to ask, in this order.
+
+    The reference evaluator runs some operators as if the opset were 13, Softmax for one.
+    """
+    runtimes = (ORT, REFERENCE) if opset >= OLDEST_OF_REFERENCE else (ORT,)
+    return runtimes if opset <= NEWEST_OF_ORT else (REFERENCE,)
 
 
 def _by_ort(model: onnx.ModelProto, feeds: Feeds) -> list[Any]:

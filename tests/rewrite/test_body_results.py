@@ -66,3 +66,19 @@ def test_constants_of_strings_are_stored_in_other_orders() -> None:
     y, z = run(result.model, {"x": words}, ORT)
     assert y.tolist() == words.T.tolist()
     assert z.tolist() == words.tolist()
+
+
+@pytest.mark.parametrize("axes", ([1, 0], [2, 0], [-1, -2], [0, -1], [-4, 2]))
+def test_the_order_of_axes_of_folded_views_means_nothing(axes: list[int]) -> None:
+    """Onnx's reference evaluator, which folds constants, takes them one by one up to opset 12."""
+    model = onnx.parser.parse_model(f"""<ir_version: 7, opset_import: ["" : 11]>
+    views (float[1,1,1,1] x) => (float[N,M,K,L] y, float[P,Q] z) <float[2,3] c = {{1,2,3,4,5,6}}> {{
+      a = Unsqueeze<axes = {axes}>(c)
+      b = Squeeze<axes = {axes}>(a)
+      y = Add(a, x)
+      z = Identity(b)
+    }}""")
+    feeds = {"x": np.zeros((1, 1, 1, 1), np.float32)}
+    wanted = run(model, feeds, ORT)
+    found = run(relayout.optimize(model, verify=False).model, feeds, ORT)
+    assert [y.shape for y in found] == [y.shape for y in wanted]

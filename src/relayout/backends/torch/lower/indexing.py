@@ -62,9 +62,7 @@ def _slices(call: Call) -> dict[int, _Part] | None:
     names = ("starts", "ends", "axes", "steps")
     lists = [_numbers(call, name, index) for index, name in enumerate(names, 1)]
     starts, ends, axes, steps = lists
-    is_left_out = [name not in call.view.node.attributes and not call.has(index)
-                   for index, name in enumerate(names, 1)]
-    if any(found is None and not left_out for found, left_out in zip(lists, is_left_out, strict=True)):
+    if any(_is_fed(call, name, index) for index, name in enumerate(names, 1)):
         return None
     if starts is None or ends is None:
         return None
@@ -81,6 +79,12 @@ def _slices(call: Call) -> dict[int, _Part] | None:
             axes.values, starts.items, ends.items, steps.items, steps.values, strict=True
         )
     }
+
+
+def _is_fed(call: Call, name: str, index: int) -> bool:
+    """Whether a parameter is there, but known only when the model runs."""
+    is_operand = name not in call.view.node.attributes and call.has(index)
+    return is_operand and call.numbers(index) is None
 
 
 def _numbers(call: Call, name: str, index: int) -> Host | None:
