@@ -2,9 +2,9 @@
 
 python -m benchmarks.judge --models 1000 [--seed 0] [--targets onnx ort] [--compile 4] [--tune 0]
 
-Each model is valid and runs as given, else it is dropped and counted. It is optimised for each target,
-without verification, and what that gives is run on the same inputs and compared here: integers by
-every bit. Failures are written as reduced models. Exit code 1 if there is one.
+Each model is valid and runs as given, else it is dropped and counted. It is optimised for each
+target, without verification, and what that gives is run on the same inputs and compared here:
+integers by every bit. Failures are written as reduced models. Exit code 1 if there is one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from pathlib import Path
 
 from relayout.targets.target import TARGETS
 
-FAILED = frozenset({"wrong", "crashed", "ended the process"})
+ENDED = "ended the process"
+FAILED = frozenset({"wrong", "crashed", ENDED})
 
 
 @dataclass(slots=True)
@@ -89,7 +90,8 @@ def _records(options: argparse.Namespace, tally: Tally) -> Iterator[dict[str, st
         if worker.returncode == 0:
             return
         reason = f"seed {seed}: exit code {worker.returncode}"
-        yield {"road": doing, "kind": "ended the process", "reason": reason}
+        kind = "dropped" if doing == "generating" else ENDED
+        yield {"road": doing, "kind": kind, "reason": reason}
         seed += 1
 
 

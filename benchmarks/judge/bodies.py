@@ -1,4 +1,4 @@
-"""Nodes with bodies, and calls of functions: If, Loop, Scan, SequenceMap, functions of the model."""
+"""Nodes with bodies and calls of functions: If, Loop, Scan, SequenceMap, the model's own."""
 
 from __future__ import annotations
 

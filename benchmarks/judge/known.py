@@ -22,8 +22,15 @@ from tests.suites.backend import case, case_names
 from tests.suites.building_blocks import SECLUDED, SMOOTH
 
 DRAWN = frozenset(
-    ("Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike")
-    + ("RandomUniform", "RandomUniformLike")
+    (
+        "Bernoulli",
+        "Dropout",
+        "Multinomial",
+        "RandomNormal",
+        "RandomNormalLike",
+        "RandomUniform",
+        "RandomUniformLike",
+    )
 )
 """Operators that give other numbers each time."""
 
@@ -160,9 +167,11 @@ def _at_hand(scope: Scope, known: Known, index: int, data: Array) -> Value | Non
     is_smooth = known.op_type in SMOOTH
     try:
         value = scope.pick(
-            lambda v: v.data.dtype == data.dtype
-            and (v.exact or is_smooth)
-            and sorted(v.data.shape) == sorted(data.shape)
+            lambda v: (
+                v.data.dtype == data.dtype
+                and (v.exact or is_smooth)
+                and sorted(v.data.shape) == sorted(data.shape)
+            )
         )
     except InvalidError:
         return None

@@ -265,6 +265,12 @@ def pool(scope: Scope) -> None:
     scope.add(op_type, [value], attributes, rounds=op_type == "AveragePool")
 
 
+def region_pool(scope: Scope) -> None:
+    """The corners of a region, after the number of its image."""
+    regions = scope.fresh(np.asarray([[0, 0, 0, 1, 1]], np.float32))
+    scope.add("MaxRoiPool", [scope.floats(4, 4), regions], {"pooled_shape": [1, 2]})
+
+
 def normalization(scope: Scope) -> None:
     value = scope.floats(3, 5)
     channels = value.data.shape[1]
@@ -343,5 +349,5 @@ def sequence(scope: Scope) -> None:
 LEAVES = (
     *(unary, clip, cast, binary, where, reduce, arg, softmax, concat, split, slice_, pad, gather),
     *(tile, topk, matmul, attention_like, gemm, convolution, pool, normalization, binary),
-    *(layer_normalization, quantised, quantised_weight, sequence, unary, binary, convolution),
+    *(region_pool, layer_normalization, quantised, quantised_weight, sequence, unary, binary, convolution),
 )

@@ -1,4 +1,4 @@
-"""Models run as they are: by ONNX Runtime without its optimiser, or by onnx's reference evaluator."""
+"""Models run as they are: by ONNX Runtime, unoptimised, or by onnx's reference evaluator."""
 
 from __future__ import annotations
 
@@ -92,10 +92,7 @@ def _differing(one: Any, other: Any, *, is_exact: bool) -> str | None:
     one, other = np.asarray(one), np.asarray(other)
     if one.shape != other.shape or (one.dtype != other.dtype and one.dtype.kind not in "OU"):
         return f"{one.dtype}{list(one.shape)} became {other.dtype}{list(other.shape)}"
-    if is_exact or one.dtype not in TOLERANCE:
-        is_equal = one == other
-    else:
-        is_equal = _close(one, other)
+    is_equal = one == other if is_exact or one.dtype not in TOLERANCE else _close(one, other)
     if one.dtype.kind == "f":
         is_equal = is_equal | (np.isnan(one) & np.isnan(other))
     if np.all(is_equal):

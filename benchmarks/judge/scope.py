@@ -121,9 +121,9 @@ class Scope:
 
     def floats(self, least: int = 0, most: int = 6, *, exact: bool = False) -> Value:
         return self.pick(
-            lambda v: v.data.dtype == np.float32
-            and least <= v.rank <= most
-            and (v.exact or not exact)
+            lambda v: (
+                v.data.dtype == np.float32 and least <= v.rank <= most and (v.exact or not exact)
+            )
         )
 
     def fresh(self, data: Array) -> Value:

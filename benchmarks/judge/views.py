@@ -143,7 +143,9 @@ def space(scope: Scope, value: Value) -> Value:
 def fresh(scope: Scope) -> None:
     """New data, with lengths of one of the regimes."""
     rank = scope.chance.choice((0, 1, 2, 3, 3, 4, 4, 4, 5))
-    regime = scope.chance.choice(((2, 3, 4, 5, 2), (3, 3, 3, 3, 3), (1, 4, 1, 3, 2), (4, 8, 2, 2, 6)))
+    regime = scope.chance.choice(
+        ((2, 3, 4, 5, 2), (3, 3, 3, 3, 3), (1, 4, 1, 3, 2), (4, 8, 2, 2, 6))
+    )
     shape = scope.chance.sample(regime, rank)
     if scope.chance.random() < 0.03 and shape:
         shape[0] = 0

@@ -6,7 +6,8 @@ import contextlib
 import json
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import onnx
@@ -38,9 +39,7 @@ def main(arguments: Sequence[str]) -> None:
             _say(record)
 
 
-def _written(
-    given: Generated, verdict: Verdict, objective: str, seed: int, folder: Path
-) -> Path:
+def _written(given: Generated, verdict: Verdict, objective: str, seed: int, folder: Path) -> Path:
     """The smallest part that fails in the same way."""
 
     def fails(part: Generated) -> bool:
@@ -48,7 +47,8 @@ def _written(
         return found.kind == verdict.kind and _class_of(found.reason) == _class_of(verdict.reason)
 
     folder.mkdir(parents=True, exist_ok=True)
-    small = reduced(given, fails)
+    single = (replace(given, cases=(case,)) for case in given.cases)
+    small = reduced(next(filter(fails, single), given), fails)
     path = folder / f"{verdict.road.replace(' ', '')}-{objective}-{seed}.onnx"
     onnx.save(small.model, path)
     (path.with_suffix(".txt")).write_text(
@@ -63,7 +63,7 @@ def _class_of(reason: str) -> str:
     return " ".join(words[:6])
 
 
-def _say(record: dict[str, object]) -> None:
+def _say(record: Mapping[str, object]) -> None:
     print(json.dumps(record), flush=True)
 
 

@@ -37,8 +37,8 @@ def _bodies(model: onnx.ModelProto) -> list[onnx.GraphProto]:
     return [a.g for node in model.graph.node for a in node.attribute if a.type == graph]
 
 
-@pytest.mark.parametrize("text", (TWICE, SCANNED), ids=("If", "Scan"))
-@pytest.mark.parametrize("objective", ("count", "bytes"))
+@pytest.mark.parametrize("text", [TWICE, SCANNED], ids=("If", "Scan"))
+@pytest.mark.parametrize("objective", ["count", "bytes"])
 def test_no_body_gives_one_value_back_twice(text: str, objective: str) -> None:
     model = onnx.parser.parse_model(text)
     result = relayout.optimize(model, minimize=objective, verify=False).model
@@ -68,7 +68,7 @@ def test_constants_of_strings_are_stored_in_other_orders() -> None:
     assert z.tolist() == words.tolist()
 
 
-@pytest.mark.parametrize("axes", ([1, 0], [2, 0], [-1, -2], [0, -1], [-4, 2]))
+@pytest.mark.parametrize("axes", [[1, 0], [2, 0], [-1, -2], [0, -1], [-4, 2]])
 def test_the_order_of_axes_of_folded_views_means_nothing(axes: list[int]) -> None:
     """Onnx's reference evaluator, which folds constants, takes them one by one up to opset 12."""
     model = onnx.parser.parse_model(f"""<ir_version: 7, opset_import: ["" : 11]>

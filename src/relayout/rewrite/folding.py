@@ -185,7 +185,7 @@ def _alone(node: ir.Node, version: int) -> bytes:
 
 
 def _sort_axes(alone: onnx.NodeProto, rank: int) -> None:
-    """Axes of views in order: the evaluator takes them one by one, though their order means nothing."""
+    """Put axes of views in order, which means nothing; the evaluator takes them one by one."""
     if alone.op_type not in {"Squeeze", "Unsqueeze"}:
         return
     for attribute in alone.attribute:

@@ -71,62 +71,72 @@ def _ints(*values: int) -> Any:
     return np.asarray(values, np.int64)
 
 
-def _edges() -> Iterator[tuple[str, Any, dict[str, Any], dict[str, Any]]]:
-    scalar, vector, empty, one = _counting(), _counting(4), _counting(0, 3), _counting(1, 1)
-    matrix = _counting(2, 3)
-    yield "Expand", scalar, {"s": _ints()}, {}
-    for x in (scalar, one, empty):
-        yield "Expand", x, {"s": _ints(2, 1, 1)}, {}
+SCALAR, VECTOR, EMPTY, ONE = _counting(), _counting(4), _counting(0, 3), _counting(1, 1)
+MATRIX = _counting(2, 3)
+Edge = tuple[str, Any, dict[str, Any], dict[str, Any]]
+
+
+def _picking() -> Iterator[Edge]:
     for index in (np.asarray(-1), _ints(-1, 0), _ints(), _ints(0)[None]):
-        for axis in (0, 1, -1):
-            yield "Gather", matrix, {"i": index}, {"axis": axis}
-    yield "Gather", vector, {"i": np.asarray(-4)}, {}
-    yield "Gather", empty, {"i": _ints(-1)}, {"axis": 1}
-    for starts, ends, step in ((-1, -9, -1), (5, 9, 1), (0, -9, 1), (-9, 9, 2), (2, 1, 1)):
+        yield from (("Gather", MATRIX, {"i": index}, {"axis": axis}) for axis in (0, 1, -1))
+    yield "Gather", VECTOR, {"i": np.asarray(-4)}, {}
+    yield "Gather", EMPTY, {"i": _ints(-1)}, {"axis": 1}
+    for start, end, step in ((-1, -9, -1), (5, 9, 1), (0, -9, 1), (-9, 9, 2), (2, 1, 1)):
         for axis in (0, -1):
-            yield "Slice", matrix, {"b": _ints(starts), "e": _ints(ends), "a": _ints(axis)}, {}
-            given = {"b": _ints(starts), "e": _ints(ends), "a": _ints(axis), "s": _ints(step)}
-            yield "Slice", matrix, given, {}
-    yield "Slice", matrix, {"b": _ints(), "e": _ints(), "a": _ints(), "s": _ints()}, {}
-    for x in (vector, empty, one):
-        for mode in ("constant", "edge", "wrap"):
-            if x.size or mode == "constant":
-                yield "Pad", x, {"p": _ints(*[1] * (2 * x.ndim))}, {"mode": mode}
-    yield "Pad", matrix, {"p": _ints(-1, 0, 0, -1)}, {}
-    for x in (scalar, vector, one, empty):
-        for op_type in ("ReduceSum", "ReduceMax", "ReduceMean", "ReduceProd", "ReduceL2"):
-            for keeps in (0, 1):
-                if x.size:
-                    yield op_type, x, {}, {"keepdims": keeps}
+            given = {"b": _ints(start), "e": _ints(end), "a": _ints(axis)}
+            yield "Slice", MATRIX, given, {}
+            yield "Slice", MATRIX, {**given, "s": _ints(step)}, {}
+    yield "Slice", MATRIX, {"b": _ints(), "e": _ints(), "a": _ints(), "s": _ints()}, {}
+
+
+def _padding() -> Iterator[Edge]:
+    for mode in ("constant", "edge", "wrap"):
+        for x in (VECTOR, ONE):
+            yield "Pad", x, {"p": _ints(*[1] * (2 * x.ndim))}, {"mode": mode}
+    yield "Pad", EMPTY, {"p": _ints(1, 1, 1, 1)}, {}
+    yield "Pad", MATRIX, {"p": _ints(-1, 0, 0, -1)}, {}
+
+
+def _reducing() -> Iterator[Edge]:
+    for op_type in ("ReduceSum", "ReduceMax", "ReduceMean", "ReduceProd", "ReduceL2"):
+        for x in (SCALAR, VECTOR, ONE):
+            yield from ((op_type, x, {}, {"keepdims": keeps}) for keeps in (0, 1))
     for op_type in ("ReduceSum", "ReduceProd", "ReduceL1"):
-        yield op_type, empty, {"a": _ints(0)}, {"keepdims": 0}
-        yield op_type, matrix, {"a": _ints(-1, 0)}, {"keepdims": 1}
-        yield op_type, matrix, {"a": _ints()}, {"noop_with_empty_axes": 1}
+        yield op_type, EMPTY, {"a": _ints(0)}, {"keepdims": 0}
+        yield op_type, MATRIX, {"a": _ints(-1, 0)}, {"keepdims": 1}
+        yield op_type, MATRIX, {"a": _ints()}, {"noop_with_empty_axes": 1}
     for op_type in ("ArgMax", "ArgMin"):
-        yield op_type, one, {}, {"axis": -1, "keepdims": 0}
+        yield op_type, ONE, {}, {"axis": -1, "keepdims": 0}
+
+
+def _viewing() -> Iterator[Edge]:
+    yield "Expand", SCALAR, {"s": _ints()}, {}
+    yield from (("Expand", x, {"s": _ints(2, 1, 1)}, {}) for x in (SCALAR, ONE, EMPTY))
+    yield "Flatten", SCALAR, {}, {"axis": 0}
+    yield from (("Flatten", EMPTY, {}, {"axis": axis}) for axis in (0, 1, -1, 2))
+    yield "Reshape", SCALAR, {"s": _ints(1, -1)}, {}
+    yield "Reshape", EMPTY, {"s": _ints(0, 3, 1)}, {}
+    yield "Reshape", ONE, {"s": _ints()}, {}
+    yield "Squeeze", ONE, {}, {}
+    yield "Unsqueeze", SCALAR, {"a": _ints(0, -1)}, {}
+    yield "Tile", SCALAR, {"r": _ints()}, {}
+    yield "Tile", MATRIX, {"r": _ints(0, 2)}, {}
     for axis in (0, -1):
-        yield "Concat", matrix, {"c": _counting(2, 3)}, {"axis": axis}
-        yield "Concat", empty, {"c": _counting(0, 3)}, {"axis": axis}
-    yield "Flatten", scalar, {}, {"axis": 0}
-    for axis in (0, 1, -1, 2):
-        yield "Flatten", empty, {}, {"axis": axis}
-    yield "Reshape", scalar, {"s": _ints(1, -1)}, {}
-    yield "Reshape", empty, {"s": _ints(0, 3, 1)}, {}
-    yield "Reshape", one, {"s": _ints()}, {}
-    yield "Squeeze", one, {}, {}
-    yield "Unsqueeze", scalar, {"a": _ints(0, -1)}, {}
-    yield "Tile", scalar, {"r": _ints()}, {}
-    yield "Tile", matrix, {"r": _ints(0, 2)}, {}
-    volume = _counting(1, 2, 3, 4, 1)
-    pool = {"kernel_shape": [2, 2, 2], "pads": [1] * 6}
+        yield "Concat", MATRIX, {"c": _counting(2, 3)}, {"axis": axis}
+        yield "Concat", EMPTY, {"c": _counting(0, 3)}, {"axis": axis}
+
+
+def _pooling() -> Iterator[Edge]:
+    """Volumes smaller than the kernel."""
+    attributes = {"kernel_shape": [2, 2, 2], "pads": [1] * 6}
     for op_type in ("AveragePool", "MaxPool", "LpPool"):
-        yield op_type, volume, {}, pool
+        yield op_type, _counting(1, 2, 3, 4, 1), {}, attributes
 
 
-EDGES = list(_edges())
+EDGES = [*_picking(), *_padding(), *_reducing(), *_viewing(), *_pooling()]
 
 
-@pytest.mark.parametrize("is_open", (False, True), ids=("fixed", "open"))
+@pytest.mark.parametrize("is_open", [False, True], ids=("fixed", "open"))
 @pytest.mark.parametrize("edge", EDGES, ids=lambda e: f"{e[0]}-{list(e[1].shape)}-{e[3]}")
 def test_edge_gives_the_same_numbers(edge: Any, is_open: bool) -> None:
     op_type, x, parameters, attributes = edge
@@ -142,9 +152,9 @@ def test_parameters_that_are_fed_are_not_taken_for_left_out(edge: Any) -> None:
     _agrees(model, {"x": x, **parameters})
 
 
-@pytest.mark.parametrize("rounding", ("floor", "ceil", "round_prefer_floor", "round_prefer_ceil"))
+@pytest.mark.parametrize("rounding", ["floor", "ceil", "round_prefer_floor", "round_prefer_ceil"])
 @pytest.mark.parametrize(
-    "coordinates", ("half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners")
+    "coordinates", ["half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners"]
 )
 def test_nearest_pixels_are_those_of_onnx_runtime(coordinates: str, rounding: str) -> None:
     attributes = {"coordinate_transformation_mode": coordinates, "nearest_mode": rounding}
@@ -154,9 +164,9 @@ def test_nearest_pixels_are_those_of_onnx_runtime(coordinates: str, rounding: st
         _agrees(_resize(x, scales, {**attributes, "mode": "nearest"}), {"x": x})
 
 
-@pytest.mark.parametrize("mode", ("linear", "cubic"))
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
 @pytest.mark.parametrize(
-    "coordinates", ("half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners")
+    "coordinates", ["half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners"]
 )
 def test_pixels_between_others_are_those_of_onnx_runtime(coordinates: str, mode: str) -> None:
     x = _counting(1, 2, 5, 10)
@@ -181,10 +191,10 @@ def _resize(x: Any, parameters: dict[str, Any], attributes: dict[str, Any]) -> o
 
 @pytest.mark.parametrize(
     ("attributes", "dtype"),
-    (
+    [
         ({"mode": "linear"}, np.uint8),
         ({"mode": "nearest", "coordinate_transformation_mode": "tf_crop_and_resize"}, np.float32),
-    ),
+    ],
 )
 def test_what_runtimes_compute_differently_is_refused(attributes: Any, dtype: Any) -> None:
     x = _counting(1, 2, 3, 4).astype(dtype)
@@ -194,7 +204,7 @@ def test_what_runtimes_compute_differently_is_refused(attributes: Any, dtype: An
         relayout.compile(_resize(x, {"roi": roi, "s": scales}, attributes), verify=False)
 
 
-@pytest.mark.parametrize("op_type", ("Gather", "GatherElements"))
+@pytest.mark.parametrize("op_type", ["Gather", "GatherElements"])
 def test_indices_beyond_the_assumed_length_can_be_tuned(op_type: str) -> None:
     """Kernels are timed with a batch of 1, where such indices cannot be read."""
     text = f"""<ir_version: 8, opset_import: ["" : 17]>

@@ -68,7 +68,12 @@ def average_pool(call: Call) -> str:
     window, ceil = window_and_ceil(call)
     counts_padding = bool(call.integer("count_include_pad", 0))
     is_dense = all(step == 1 for step in window.dilations)
-    if not fits(window) or not is_dense or not _covers(call, window) or (ceil and call.version < 19):
+    if (
+        not fits(window)
+        or not is_dense
+        or not _covers(call, window)
+        or (ceil and call.version < 19)
+    ):
         given = (call.tensor(0), *options(call, window, ceil), counts_padding)
         return call.helper(runtime.average_pool, *given)
     text = plain_arguments(window, ceil, dilation=False)
