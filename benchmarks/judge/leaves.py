@@ -349,5 +349,14 @@ def sequence(scope: Scope) -> None:
 LEAVES = (
     *(unary, clip, cast, binary, where, reduce, arg, softmax, concat, split, slice_, pad, gather),
     *(tile, topk, matmul, attention_like, gemm, convolution, pool, normalization, binary),
-    *(region_pool, layer_normalization, quantised, quantised_weight, sequence, unary, binary, convolution),
+    *(
+        region_pool,
+        layer_normalization,
+        quantised,
+        quantised_weight,
+        sequence,
+        unary,
+        binary,
+        convolution,
+    ),
 )

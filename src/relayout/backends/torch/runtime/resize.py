@@ -27,6 +27,8 @@ def resize(
     """Interpolate between the pixels along each axis that changes its length."""
     axes = list(range(x.dim())) if axes is None else [axis % x.dim() for axis in axes]
     spans = resized_lengths([x.shape[axis] for axis in axes], scales, sizes, policy)
+    if roi is None and all(n == x.shape[axis] for (_, n), axis in zip(spans, axes, strict=True)):
+        return x  # As in ONNX Runtime, though a scale of 1.1 would move some pixels.
     result, beyond = x, None
     for index, axis in enumerate(axes):
         scale, length = spans[index]
@@ -83,7 +85,8 @@ def source_places(
     if coordinates == "asymmetric":
         return quotient(steps, scale)
     if coordinates == "align_corners":
-        return quotient(steps * (length - 1), max(new - 1, 1))
+        wide = float(torch.tensor(scale, dtype=torch.float32) * length - 1)
+        return quotient(steps * (length - 1), wide or 1.0)
     if coordinates == "pytorch_half_pixel" and new <= 1:
         return torch.zeros(new)
     if coordinates == "tf_crop_and_resize":
