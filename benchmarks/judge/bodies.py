@@ -23,10 +23,10 @@ def branch(scope: Scope, grow: Grow) -> None:
     if not one.values:
         raise InvalidError
     results = _some(one)
-    partners = [_partner(other, value) for value in results]
+    partners = [other.one("Identity", [_partner(other, value)]) for value in results]
     bodies = {
         "then_branch": _graph(one, "then", (), [_own(one, value) for value in results]),
-        "else_branch": _graph(other, "else", (), [_own(other, value) for value in partners]),
+        "else_branch": _graph(other, "else", (), partners),
     }
     captured = [*_captured(scope, bodies["then_branch"]), *_captured(scope, bodies["else_branch"])]
     scope.add("If", [condition], bodies, outputs=len(results), captured=captured)
