@@ -90,14 +90,14 @@ class _Reading:
         return cls(table, dict(zip(names, values, strict=True)), program.not_known)
 
 
-def prove(before: Path, after: Path) -> Proof:
+def prove(before: Path, after: Path, *, fix_defaults: bool = False) -> Proof:
     """Tries to prove that both files compute the same, with as little taken for granted as can be."""
     first, second = Source.of(before), Source.of(after)
     canonical: dict[Hashable, Canonical] = {}
     best: Proof | None = None
     known: Mapping[str, Length] = {}
     guesses = False
-    for terms in _attempts(first):
+    for terms in _attempts(first, fix_defaults=fix_defaults):
         if terms.guess and not guesses:
             continue
         table = Table(ledger=Counter() if terms.loose else None, canonical=canonical)
@@ -106,7 +106,7 @@ def prove(before: Path, after: Path) -> Proof:
             known = reading.table.facts
             guesses = bool(reading.table.guesses)
         conditions = _beyond(reading.table.facts, known) if terms.guess else ()
-        conditions += (DEFAULTS_KEPT,) if terms.defaults else ()
+        conditions += (DEFAULTS_KEPT,) if terms.defaults and not fix_defaults else ()
         found = _compared(
             reading, _Reading.of(second, reading.table, first.fixed(terms)), conditions
         )
@@ -122,11 +122,11 @@ def _beyond(facts: Mapping[str, Length], known: Mapping[str, Length]) -> tuple[s
     return tuple(f"{one} = {other}" for one, other in facts.items() if one not in known)
 
 
-def _attempts(source: Source) -> Iterator[_Terms]:
+def _attempts(source: Source, *, fix_defaults: bool) -> Iterator[_Terms]:
     for loose in (False, True):
-        yield _Terms(loose)
-        yield _Terms(loose, guess=True)
-        if source.defaults:
+        yield _Terms(loose, defaults=fix_defaults)
+        yield _Terms(loose, guess=True, defaults=fix_defaults)
+        if source.defaults and not fix_defaults:
             yield _Terms(loose, defaults=True)
 
 

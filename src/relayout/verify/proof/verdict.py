@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -46,12 +47,18 @@ class Proof:
 
     @property
     def holds(self) -> bool:
-        return self.proved == len(self.outputs)
+        return bool(self.outputs) and self.proved == len(self.outputs)
 
     @property
     def identical(self) -> bool:
         """Whether all outputs are proved without a step that changes rounding."""
         return self.holds and not self.ledger
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Proof:
+        outputs = tuple(OutputProof(**output) for output in data["outputs"])
+        ledger = Ledger(**data["ledger"])
+        return cls(outputs, tuple(data["not_known"]), tuple(data["conditions"]), ledger)
 
     def summary(self) -> str:
         """One line for people."""
