@@ -78,7 +78,9 @@ def _loop(call: Call) -> list[Value]:
         ties.tie(i, start, end)
         for i, (start, end) in enumerate(zip(starts, ends[:count], strict=True))
     )
-    begun = tuple((start.term, ties.carried(i, start).dims) for i, start in enumerate(starts))
+    begun = tuple(
+        (start.term, frozenset(ties.carried(i, start).pieces)) for i, start in enumerate(starts)
+    )
     limits = tuple(None if one is None else one.term for one in call.operands[:2])
     key = ("Loop", limits, goes.term, begun, tied)
     results = [_left(table, key, i, start) for i, start in enumerate(starts)]
