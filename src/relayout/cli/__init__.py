@@ -23,6 +23,7 @@ from relayout.cli import (
     inspect,
     optimize,
     run,
+    verify,
     verify_certificate,
 )
 from relayout.cli.names import ListedHelp, NameOption
@@ -34,7 +35,7 @@ DEBUG = "RELAYOUT_DEBUG"
 
 COMMANDS = (
     *(optimize, inspect, compare, fuse, compile, run, bench, calibrate),
-    *(check, verify_certificate, demo),
+    *(verify, check, verify_certificate, demo),
 )
 
 

@@ -81,6 +81,7 @@ class Judge:
             unstable=tuple(self.unstable),
             steady=self._steady(cases),
             empty=self._empty(cases),
+            failing=tuple(self.failing),
         )
 
     def _empty(self, cases: Sequence[Case]) -> tuple[str, ...]:

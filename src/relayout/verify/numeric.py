@@ -40,8 +40,13 @@ def compare(before: Path, after: Path, options: NumericOptions | None = None) ->
         return unknown(f"the runtime ran out of memory: {error}")
 
 
-def examine(before: Path, after: Path, options: NumericOptions) -> NumericVerdict:
-    """As `compare`, but running out of memory raises: the caller knows how much there was."""
+def examine(
+    before: Path, after: Path, options: NumericOptions, *, proved: bool = False
+) -> NumericVerdict:
+    """As `compare`, but running out of memory raises: the caller knows how much there was.
+
+    Of models that are `proved` to be equal only the outputs are compared, on drawn inputs.
+    """
     try:
         given, made = interface_of(before), interface_of(after)
     except UnreadableModelError as error:
@@ -54,7 +59,7 @@ def examine(before: Path, after: Path, options: NumericOptions) -> NumericVerdic
     obstacle = _obstacle(given, options)
     if obstacle:
         return unknown(obstacle)
-    return _first_verdict(before, after, given, options)
+    return _first_verdict(before, after, given, options, proved=proved)
 
 
 def _obstacle(interface: Interface, options: NumericOptions) -> str:
@@ -71,13 +76,13 @@ def _obstacle(interface: Interface, options: NumericOptions) -> str:
 
 
 def _first_verdict(
-    before: Path, after: Path, interface: Interface, options: NumericOptions
+    before: Path, after: Path, interface: Interface, options: NumericOptions, *, proved: bool
 ) -> NumericVerdict:
     """The verdict of the first runtime that can run the first model."""
     refusals = []
     for runtime in RUNTIMES:
         try:
-            return _judged(runtime, before, after, interface, options)
+            return _judged(runtime, before, after, interface, options, proved=proved)
         except RefusedError as refusal:
             refusals.append(f"{runtime.name}: {refusal}")
     return unknown("; ".join(refusals))
@@ -89,6 +94,8 @@ def _judged(
     after: Runnable,
     interface: Interface,
     options: NumericOptions,
+    *,
+    proved: bool,
 ) -> NumericVerdict:
     """The verdict of a runtime on what inputs show, then on what they do not show by themselves."""
     original = runtime.load(before, interface)
@@ -96,7 +103,7 @@ def _judged(
     comparison = Comparison(runtime, interface, options)
     verdict = comparison.verdict(original, before, after, cases)
     is_empty = verdict.reason == NOTHING
-    if runtime is not ONNX_RUNTIME or not (verdict.equal or is_empty):
+    if proved or runtime is not ONNX_RUNTIME or not (verdict.equal or is_empty):
         return verdict
     verdict = comparison.on_all_ways(before, after, cases, verdict)
     if verdict.status == "differs" or verdict.rounding or verdict.replayed or verdict.unstable:

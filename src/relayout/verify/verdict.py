@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
+
+from relayout.verify.proof.verdict import Proof
 
 Status = Literal["equal", "differs", "unknown"]
 
@@ -123,7 +126,10 @@ class NumericVerdict:
     first one, as those of ArgMax, of which rounding flips some; `not_replayed`: why not. `forced`:
     the ways through branches and loops that were gone besides, `under` the one in which models
     differ. `inner` counts the tensors inside of the models that were compared by name,
-    `inner_different` names those that hold other numbers; names may be used anew.
+    `inner_different` names those that hold other numbers; names may be used anew. `failing` names
+    the outputs that differ. `proof` is what a proof shows, whatever numbers do; where it holds and
+    numbers settle nothing, the verdict is 'equal' and `despite` is what numbers showed.
+    `field_run`: by output, what a run over a prime field showed, if one was asked for.
     """
 
     status: Status
@@ -146,6 +152,11 @@ class NumericVerdict:
     under: str = ""
     inner: int = 0
     inner_different: tuple[str, ...] = ()
+    failing: tuple[str, ...] = ()
+    proof: Proof | None = None
+    despite: str = ""
+    field_run: Mapping[str, str] = field(default_factory=dict)
+    output_names: tuple[str, ...] = ()
 
     @property
     def equal(self) -> bool:
@@ -153,6 +164,12 @@ class NumericVerdict:
 
     def summary(self) -> str:
         """One line for people."""
+        if self.proof is not None and self.proof.holds:
+            return f"{self.proof.summary()}; {self.despite or self._numbers()}"
+        return self._numbers()
+
+    def _numbers(self) -> str:
+        """What runs showed."""
         if self.status == "equal":
             how = self.rounding or self.replayed or "equal"
             return f"{how}: {', '.join(self._equal_parts())}"
@@ -162,6 +179,16 @@ class NumericVerdict:
         where = f" ({self.under})" if self.under else ""
         return f"{self.status}: {self.reason or self.worst}{where}{more}"
 
+    def with_proof(self, proof: Proof) -> NumericVerdict:
+        """The verdict with a proof, which counts for more than numbers that runs made differ.
+
+        A model that no runtime runs, or that has another interface, is not what was asked for.
+        """
+        settled = self.status == "equal" or (self.status == "differs" and bool(self.reason))
+        if settled or not proof.holds or proof.conditions:
+            return replace(self, proof=proof)
+        return replace(self, status="equal", proof=proof, despite=self._numbers())
+
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
@@ -169,10 +196,20 @@ class NumericVerdict:
     def from_json(cls, data: dict[str, Any]) -> NumericVerdict:
         worst = Worst.from_json(data["worst"]) if data["worst"] else None
         rounding = Rounding(**data["rounding"]) if data["rounding"] else None
-        lists = ("bindings", "unstable", "steady", "empty", "forced", "inner_different")
+        lists = (
+            "bindings",
+            "unstable",
+            "steady",
+            "empty",
+            "forced",
+            "inner_different",
+            "failing",
+            "output_names",
+        )
         tuples = {name: tuple(data[name]) for name in lists}
         replayed = ReplayedDecisions(**data["replayed"]) if data["replayed"] else None
-        parts = {"worst": worst, "rounding": rounding, "replayed": replayed}
+        proof = Proof.from_json(data["proof"]) if data["proof"] else None
+        parts = {"worst": worst, "rounding": rounding, "replayed": replayed, "proof": proof}
         return cls(**{**data, **tuples, **parts})
 
     def _equal_parts(self) -> list[str]:
