@@ -74,6 +74,14 @@ class ChooseLayouts:
             for decision in self.decisions
         )
 
+    def gains(self, model: ir.Model) -> bool:
+        """Whether some choice costs less than a model as it is, of which nothing is written."""
+        for part in parts_of(model):
+            self.decisions.append(self.decide(part))
+            if self.decisions[-1].improves:
+                return True
+        return False
+
     def decide(self, part: Part) -> Decision:
         formulation = formulate(part, self.terms)
         assignment = self.strategy(formulation.problem)

@@ -232,7 +232,7 @@ class Parameter:
         value = self.read(view)
         if value is None or isinstance(value, Refusal):
             return value
-        return tuple(int(item) for item in value.reshape(-1))
+        return tuple(map(int, value.reshape(-1).tolist()))
 
     def write(
         self, view: NodeView, values: Sequence[int] | Array, like: int | None = None

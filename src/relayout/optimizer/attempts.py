@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from relayout.assign.apply import STATE_AS_EINSUM
 from relayout.assign.choose import ChooseLayouts
+from relayout.assign.explain import StatedModel
 from relayout.assign.strategies.registry import Budget, Strategy
 from relayout.assign.terms import Terms
 from relayout.graph.io.model import LoadedModel
@@ -75,6 +76,8 @@ class Trial:
     """Whether constants would take more bytes, where they may not."""
     splits: bool = False
     """Whether axes of the model could be split into factors."""
+    stated: StatedModel | None = None
+    """The model that was made as layout problems, where it was looked at again."""
 
     @property
     def improves(self) -> bool:

@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
 _BITS = 30
 """Capacities given to the solver stay below this power of two.
@@ -69,6 +67,10 @@ def _push(
     size: int, low: Integers, high: Integers, forward: Integers, backward: Integers
 ) -> Integers:
     """The net flow from low to high of a maximum flow within these capacities."""
+    # Models without a choice need no flow, and scipy takes longer to import than they do.
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import maximum_flow
+
     rows, columns = np.concatenate([low, high]), np.concatenate([high, low])
     data = np.concatenate([forward, backward]).astype(np.int64)
     # Each entry holds where it came from, to find the answer of the solver again.
@@ -92,6 +94,9 @@ def _source_side(
     backward: npt.NDArray[np.bool_],
 ) -> npt.NDArray[np.bool_]:
     """All nodes from which the sink cannot be reached any more."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import breadth_first_order
+
     rows = np.concatenate([high[forward], low[backward]])
     columns = np.concatenate([low[forward], high[backward]])
     ones = np.ones(len(rows), dtype=np.int8)
