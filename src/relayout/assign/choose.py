@@ -38,6 +38,8 @@ class ChooseLayouts:
     strategy: Solver = solve
     writes_worse: bool = False
     """Whether a choice is written down even where it costs no less than the graph as given."""
+    kinds: bool = True
+    """Whether problems state the kinds of tensors, which not every strategy looks at."""
     decisions: list[Decision] = field(default_factory=list)
 
     def __call__(self, model: ir.Model) -> Counter[str]:
@@ -83,6 +85,6 @@ class ChooseLayouts:
         return False
 
     def decide(self, part: Part) -> Decision:
-        formulation = formulate(part, self.terms)
+        formulation = formulate(part, self.terms, kinds=self.kinds)
         assignment = self.strategy(formulation.problem)
         return Decision(part.root.graph.name or "", formulation, assignment)

@@ -79,7 +79,7 @@ class StatedModel:
     def of(cls, model: ir.Model, terms: Terms) -> StatedModel:
         moving = {node.graph for _, node in moving_transposes(model)}
         parts = [part for part in parts_of(model) if not moving.isdisjoint(part.regions)]
-        return cls(model, tuple(formulate(part, terms) for part in parts))
+        return cls(model, tuple(formulate(part, terms, kinds=False) for part in parts))
 
     def explained(self, budget_seconds: float | None = None) -> dict[ir.Node, Explanation]:
         """An explanation of every Transpose, as by `explanations`."""

@@ -34,7 +34,7 @@ def shape_of(value: ir.Value | None) -> Shape | None:
 
 
 def lengths_of(shape: ir.Shape) -> Shape:
-    return tuple([_dim(dim) if type(dim) is not int or dim < 0 else dim for dim in shape])
+    return tuple([_dim(dim) if type(dim) is not int or dim < 0 else dim for dim in shape.dims])
 
 
 NONZERO = "relayout.nonzero lengths"

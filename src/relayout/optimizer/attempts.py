@@ -146,6 +146,11 @@ class Search:
             trial.verdict = GREW
         return replace(trial, measured=trial.before, lacking=(trial.lacking[0],) * 2)
 
+    def choosing(self, terms: Terms) -> ChooseLayouts:
+        """The choice by some terms, within what is left of the budget."""
+        solver = self.budget.within(self.strategy)
+        return ChooseLayouts(terms, solver, kinds=self.strategy.by_kinds)
+
     def drop_kept(self, verdict: str) -> None:
         """Drop the trial that was kept, for a reason that showed later."""
         for trial in self.trials:
@@ -174,7 +179,7 @@ class Search:
         since = time.perf_counter()
         prepared, terms = self.prepared, attempt.terms
         loaded = prepared.simplified.clone()
-        choose = ChooseLayouts(terms, self.budget.within(self.strategy))
+        choose = self.choosing(terms)
         timing = Timing(dict(prepared.seconds))
         pipeline = chosen(terms.target, choose, by_factors=attempt.by_factors)
         outcomes = pipeline.run(loaded.ir, [Checking(prepared.interface), timing])

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from relayout.assign.apply import RESTATE
-from relayout.assign.choose import ChooseLayouts, Decision
+from relayout.assign.choose import Decision
 from relayout.assign.explain import StatedModel
 from relayout.assign.strategies.registry import DEFAULT_SECONDS, EXACT, Budget, Strategy
 from relayout.assign.terms import Terms
@@ -78,7 +78,7 @@ def _finds_more(search: Search, trial: Trial) -> bool:
     if any(+outcome.applied for outcome in search.prepared.outcomes):
         return True
     model, terms = search.prepared.simplified.ir, trial.attempt.terms
-    choose = ChooseLayouts(terms, search.budget.within(search.strategy))
+    choose = search.choosing(terms)
     if choose.gains(model):
         return True
     if terms.are_reported and not has_vague_moves(trial.loaded.ir):
