@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from relayout.api import check_certificate, optimize
@@ -90,3 +92,20 @@ def test_no_figure_grows_however_outputs_are_declared(declared: str) -> None:
       u = Transpose<perm=[0,2,3,1]>(z) }}""")
     result = optimize(given, minimize="count", verify=False)
     assert not result.changed
+
+
+def test_a_result_that_was_looked_at_again_is_explained_from_that() -> None:
+    """By another copy of the model, so the records, not the nodes, are compared."""
+    results = [optimize(random_graph(seed).model, verify=False) for seed in range(12)]
+    looked_at = [result for result in results if result.stated and result.after.transposes]
+    assert looked_at
+    for result in looked_at:
+        left = result.record().left
+        assert len(left) == result.after.transposes
+        assert left == replace(result, stated=None).record().left
+
+
+def test_by_other_terms_than_those_of_reports_a_result_is_explained_anew() -> None:
+    results = [optimize(random_graph(s).model, minimize="count", verify=False) for s in range(12)]
+    assert any(result.changed for result in results)
+    assert not any(result.stated for result in results)
