@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from relayout.api import check_certificate, optimize
@@ -131,3 +133,20 @@ def test_fewer_transposes_are_found_where_the_fewest_would_move_more() -> None:
     assert result.after.bytes_moved < result.before.bytes_moved
     assert result.accepted
     assert not optimize(result.model, minimize="count", verify=False).changed
+
+
+def test_a_result_that_was_looked_at_again_is_explained_from_that() -> None:
+    """By another copy of the model, so the records, not the nodes, are compared."""
+    results = [optimize(random_graph(seed).model, verify=False) for seed in range(12)]
+    looked_at = [result for result in results if result.stated and result.after.transposes]
+    assert looked_at
+    for result in looked_at:
+        left = result.record().left
+        assert len(left) == result.after.transposes
+        assert left == replace(result, stated=None).record().left
+
+
+def test_by_other_terms_than_those_of_reports_a_result_is_explained_anew() -> None:
+    results = [optimize(random_graph(s).model, minimize="count", verify=False) for s in range(12)]
+    assert any(result.changed for result in results)
+    assert not any(result.stated for result in results)

@@ -103,7 +103,7 @@ class NodeDraft(Draft):
 
     def adds(self, port: int, seen: StoredOrder) -> list[Transport]:
         is_result = port >= len(self.operands)
-        if not is_result and port >= len(self.ways.reads):
+        if not is_result and (port >= len(self.ways.reads) or _is_given(seen)):
             return []
         results = self.result_slots
         slot = results[port - len(self.operands)] if is_result else self.ways.reads[port]
@@ -158,6 +158,10 @@ class NodeDraft(Draft):
         values += zip(node.outputs, transport.outputs, strict=True)
         shapes = [_reordered(shape_of(value), order) for value, order in values]
         return bytes_in_einsum(str(equation), shapes, node.outputs[0].dtype, dims)
+
+
+def _is_given(order: StoredOrder) -> bool:
+    return isinstance(order, Permutation) and order.is_identity
 
 
 def _reordered(shape: Shape | None, order: StoredOrder | None) -> Shape | None:

@@ -76,6 +76,8 @@ class Pricing:
         """The costs, once all variants and orders are known."""
         weigh = self._weighing(drafts, tensors)
         costs = CostTable(self, weigh)
+        if not any(tensor.shuffles for tensor in tensors):
+            return costs
         running = (
             max(costs.of_variant(draft, transport) for transport in draft.variants.values())
             for draft in drafts
@@ -121,7 +123,7 @@ class CostTable:
     pricing: Pricing
     weigh: Weigh
     forbidden: int = 0
-    """More than any choice costs that makes no copy of a shuffle."""
+    """More than any choice costs that makes no copy of a shuffle; 0 where there is no shuffle."""
 
     def of_variant(self, draft: Draft, transport: Transport) -> int:
         count = COPIES_WITHOUT_KERNEL if draft.lacks_kernel(transport) else 0

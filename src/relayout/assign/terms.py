@@ -61,6 +61,11 @@ class Terms:
         return self.free_inputs or self.free_outputs
 
     @property
+    def are_reported(self) -> bool:
+        """Whether they are those by which reports explain what is left."""
+        return self == Terms(target=self.target, dims=self.dims)
+
+    @property
     def settings(self) -> dict[str, Any]:
         """The terms as a certificate writes them down."""
         return {

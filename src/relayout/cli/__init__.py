@@ -29,6 +29,7 @@ from relayout.cli import (
 from relayout.cli.names import ListedHelp, NameOption
 from relayout.cli.terminal import BAD_INPUT, DONE, plain_warnings
 from relayout.errors import RelayoutError
+from relayout.graph.collector import leave_garbage
 
 DEBUG = "RELAYOUT_DEBUG"
 """The environment variable that lets a fault of our own show its traceback."""
@@ -56,6 +57,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    leave_garbage()
     options = _parser().parse_args(arguments)
     command: Callable[[argparse.Namespace], int] = options.command
     try:

@@ -62,8 +62,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from relayout import api
     from relayout.assign.strategies.registry import strategy_of
+    from relayout.optimizer import optimize as road
     from relayout.report.text import run_text
 
     proves = options.strategy is None or strategy_of(options.strategy).proves
@@ -72,7 +72,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.certificate:
         check_folder(options.certificate)
     with progress() as stage:
-        result = api.optimize(
+        result = road.optimize(
             options.model,
             options.output,
             **choosing(options),

@@ -205,8 +205,8 @@ def _to_target(
         return Refusal("Reshape copies the length of an axis that its operand does not have")
     if 0 in target and view.integer("allowzero", 0):
         return Refusal("Reshape has a result without elements")
-    given = Reshaping.to_target(source, target)
-    return replace(given, nonzero=given.nonzero | nonzero_lengths(view.node))
+    given, nonzero = Reshaping.to_target(source, target), nonzero_lengths(view.node)
+    return replace(given, nonzero=given.nonzero | nonzero) if nonzero else given
 
 
 def _source(view: NodeView) -> tuple[Size, ...] | Refusal:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from relayout.assign.apply import STATE_AS_EINSUM
 from relayout.assign.choose import ChooseLayouts
+from relayout.assign.explain import StatedModel
 from relayout.assign.strategies.registry import Budget, Strategy
 from relayout.assign.terms import Terms
 from relayout.graph.io.model import LoadedModel
@@ -76,6 +77,8 @@ class Trial:
     """Whether constants would take more bytes, where they may not."""
     splits: bool = False
     """Whether axes of the model could be split into factors."""
+    stated: StatedModel | None = None
+    """The model that was made as layout problems, where it was looked at again."""
 
     @property
     def improves(self) -> bool:
@@ -144,6 +147,11 @@ class Search:
             trial.verdict = GREW
         return replace(trial, measured=trial.before, lacking=(trial.lacking[0],) * 2)
 
+    def choosing(self, terms: Terms) -> ChooseLayouts:
+        """The choice by some terms, within what is left of the budget."""
+        solver = self.budget.within(self.strategy)
+        return ChooseLayouts(terms, solver, kinds=self.strategy.by_kinds)
+
     def drop_kept(self, verdict: str) -> None:
         """Drop the trial that was kept, for a reason that showed later."""
         for trial in self.trials:
@@ -172,7 +180,7 @@ class Search:
         since = time.perf_counter()
         prepared, terms = self.prepared, attempt.terms
         loaded = prepared.simplified.clone()
-        choose = ChooseLayouts(terms, self.budget.within(self.strategy))
+        choose = self.choosing(terms)
         timing = Timing(dict(prepared.seconds))
         pipeline = chosen(terms.target, choose, by_factors=attempt.by_factors)
         outcomes = pipeline.run(loaded.ir, [Checking(prepared.interface), timing])

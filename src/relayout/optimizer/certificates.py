@@ -114,4 +114,4 @@ def _problems(loaded: LoadedModel, settings: Mapping[str, Json]) -> list[LayoutP
     terms = Terms.of_settings(settings)
     simplified = learn_shapes(asked.ir)
     prepared(terms.target, by_factors=settings.get("by_factors") is True).run(simplified)
-    return [formulate(part, terms).problem for part in parts_of(simplified)]
+    return [formulate(part, terms, kinds=False).problem for part in parts_of(simplified)]
