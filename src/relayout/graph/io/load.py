@@ -13,6 +13,7 @@ from relayout.graph.io.model import LoadedModel
 from relayout.graph.io.sources import Given, ModelSource, given
 from relayout.graph.io.tensors import check_inline
 from relayout.graph.messages.functions import expanded_size
+from relayout.graph.messages.schemas import check_nodes
 from relayout.graph.messages.scoping import check_scopes, sorted_copy
 from relayout.graph.messages.skeleton import skeleton_of
 from relayout.graph.messages.walk import is_external, tensors_of
@@ -36,7 +37,7 @@ def load(source: ModelSource, *, allow_hard_links: bool = False) -> LoadedModel:
 def reloaded(loaded: LoadedModel, message: onnx.ModelProto) -> LoadedModel:
     """Another message with the same data files, ready for editing."""
     files = loaded.files
-    start = Given(message, loaded.path, files.folder, loaded.spill)
+    start = Given(message, loaded.path, files.folder, spill=loaded.spill)
     return _examined(start, allow_hard_links=files.allow_hard_links)
 
 
@@ -47,6 +48,7 @@ def _examined(start: Given, *, allow_hard_links: bool) -> LoadedModel:
         start.message,
         _external_files(start, allow_hard_links=allow_hard_links),
         path=start.path,
+        data=start.data,
         spill=start.spill,
     )
     for tensor, place in tensors_of(start.message):
@@ -71,6 +73,7 @@ def _external_files(start: Given, *, allow_hard_links: bool) -> ExternalFiles:
 def _prepare(loaded: LoadedModel) -> None:
     """Check the graph itself, infer shapes and build the form that passes edit."""
     check_imports(loaded.source)
+    check_nodes(loaded.source)
     size = expanded_size(loaded.source)
     scopes = check_scopes(loaded.source)
     if scopes.passed_through:

@@ -29,6 +29,8 @@ class LoadedModel:
     files: ExternalFiles
     path: Path | None = None
     """The file it was read from, if any."""
+    data: bytes | None = None
+    """The bytes it was read from, if it was given as such."""
     editable: ir.Model | None = None
     frozen: str | None = None
     """Why the model may only be copied through; None when it may be edited."""

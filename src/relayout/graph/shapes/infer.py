@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import onnx
 
-from relayout.errors import quoted
+from relayout.errors import BadModelError, quoted
 from relayout.graph.messages.perms import check_perms
 from relayout.graph.messages.skeleton import FIRST_WITH_DEFAULTS
 from relayout.graph.messages.walk import nested_bodies
@@ -207,10 +207,19 @@ def _settle_interface(result: onnx.GraphProto, given: onnx.GraphProto, notices: 
         declared_type = inputs.get(declared.name, declared.type)
         if not _is_informative(declared_type):
             continue
+        _check_element(declared.name, declared_type, output.type)
         if _contradict(declared_type, output.type):
             notices.append(f"output {quoted(declared.name)} declares a shape it cannot have")
             continue
         output.type.CopyFrom(declared_type)
+
+
+def _check_element(name: str, declared: onnx.TypeProto, inferred: onnx.TypeProto) -> None:
+    """Refuse an output of another element type than it is computed in, as runtimes do."""
+    wanted, found = declared.tensor_type.elem_type, inferred.tensor_type.elem_type
+    if wanted and found and wanted != found:
+        kinds = [onnx.helper.tensor_dtype_to_string(kind) for kind in (wanted, found)]
+        raise BadModelError(f"output {quoted(name)} is declared as {kinds[0]}, but is {kinds[1]}")
 
 
 def _contradict(declared: onnx.TypeProto, inferred: onnx.TypeProto) -> bool:
