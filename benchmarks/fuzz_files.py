@@ -151,11 +151,7 @@ def _apart(run: Callable[[], int]) -> Ended:
             os._exit(code)
     _, status, usage = os.wait4(child, 0)
     code = os.waitstatus_to_exitcode(status)
-    fault = ""
-    if code == -signal.SIGALRM:
-        fault = f"ran longer than {SECONDS} s"
-    elif code not in EXPECTED:
-        fault = f"ended with {code}"
+    fault = f"ran longer than {SECONDS} s" if code == -signal.SIGALRM else ""
     return Ended(fault, code, time.monotonic() - start, usage.ru_maxrss)
 
 
@@ -163,6 +159,8 @@ def _fault(code: int, text: str, written: set[str]) -> str:
     for sign in FAULTS:
         if sign in text:
             return f"printed {' '.join(text.split())[:300]}"
+    if code not in EXPECTED:
+        return f"ended with {code}"
     if code == 2 and len(text.strip().splitlines()) != 1:
         return f"printed not one line: {' '.join(text.split())[:300]}"
     if code and written:

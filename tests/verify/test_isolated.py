@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -10,7 +12,7 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from relayout.verify.isolated import compare_isolated
+from relayout.verify.isolated import BASE_MEMORY, TIMES_THE_FILES, compare_isolated, memory_for
 from relayout.verify.numeric import compare
 from relayout.verify.verdict import NumericOptions, NumericVerdict
 from tests.verify.models import constant, node, one_node, plus, save, tensor
@@ -47,7 +49,7 @@ def test_a_bomb_does_not_go_off(tmp_path: Path) -> None:
     start = time.monotonic()
     verdict = compare_isolated(path, path, memory=TWO_GIGABYTES)
     assert verdict.status == "unknown"
-    assert verdict.reason == "the runtime needed more than 2 GB"
+    assert verdict.reason == "the runtime needed more than 2 GB; RELAYOUT_MEMORY=4 allows more"
     assert time.monotonic() - start < 10
 
 
@@ -90,3 +92,42 @@ def test_a_child_that_crashes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     crashing.chmod(0o755)
     monkeypatch.setattr("sys.executable", str(crashing))
     assert compare_isolated(path, path).reason == "the comparison crashed (Segmentation fault)"
+
+
+def test_memory_is_in_proportion_to_the_models(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = one_node(tmp_path / "a.onnx", "Relu")
+    monkeypatch.setattr("relayout.verify.isolated.SHARE_OF_MEMORY", 1e6)
+    own = TIMES_THE_FILES * path.stat().st_size
+    assert memory_for(path) == BASE_MEMORY + own
+    assert memory_for(path, path) == BASE_MEMORY + 2 * own
+    monkeypatch.setenv("RELAYOUT_MEMORY", "1.5")
+    assert memory_for(path) == 1_500_000_000
+
+
+def test_no_more_memory_than_the_machine_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("relayout.verify.isolated.SHARE_OF_MEMORY", 1e-6)
+    assert (memory_for(one_node(tmp_path / "a.onnx", "Relu")) or BASE_MEMORY) < 10**8
+
+
+def test_a_worker_ends_when_its_line_is_cut(tmp_path: Path) -> None:
+    """What Linux does by itself, other systems do through the pipe that the parent holds."""
+    script = (
+        "import time, relayout.verify.worker as worker\n"
+        "worker.end_with_parent = lambda: None\n"
+        "worker.answer(lambda *_: time.sleep(60))"
+    )
+    child = subprocess.Popen(
+        [sys.executable, "-c", script], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    line = child.stdin
+    assert line is not None
+    line.write(json.dumps({"memory": None, "options": NumericOptions().to_json()}) + "\n")
+    line.flush()
+    with pytest.raises(subprocess.TimeoutExpired):
+        child.wait(4)
+    line.close()
+    assert child.wait(20) == 1

@@ -13,8 +13,9 @@ from relayout.errors import RelayoutError
 from relayout.graph.io.destination import Destination, Document, write_documents
 from relayout.graph.io.model import LoadedModel
 from relayout.graph.io.save import Staged, staged
+from relayout.graph.shapes.infer import MOST_EXPANDED_NODES
 from relayout.verify.isolated import compare_isolated
-from relayout.verify.verdict import NumericOptions, NumericVerdict
+from relayout.verify.verdict import NumericOptions, NumericVerdict, unknown
 
 Stage: TypeAlias = Callable[[str], None]
 """Called with the name of each stage as it begins."""
@@ -103,6 +104,11 @@ def compared(
     comparing: Comparing = compare_isolated,
 ) -> NumericVerdict:
     """The verdict on a staged model, against the file or the message that was given."""
+    if given.expanded_size > MOST_EXPANDED_NODES:
+        return unknown(
+            f"its functions expand to {given.expanded_size} nodes, and runtimes expand functions:"
+            f" more than {MOST_EXPANDED_NODES} are not run"
+        )
     if given.path is not None:
         return comparing(given.path, file.path, inputs)
     place = folder / "before.onnx"

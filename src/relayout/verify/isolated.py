@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -11,15 +12,27 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+import onnx
+from google.protobuf.message import DecodeError
+
 from relayout.verify.verdict import NumericOptions, NumericVerdict, unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 LONGEST = 600.0
 """Seconds that a comparison may take."""
 
 SHARE_OF_MEMORY = 0.9
+BASE_MEMORY = 8 * 10**9
+"""Bytes of address space that a comparison may take, beside those in proportion to the models."""
+
+TIMES_THE_FILES = 8
+"""Both models are held, with their activations, by more than one runtime."""
+
+MEMORY_SETTING = "RELAYOUT_MEMORY"
+"""The environment variable that sets the limit of memory, in GB."""
+
 GIGABYTE = 1e9
 # How a system short of memory ends a process.
 KILLED = -9
@@ -36,7 +49,8 @@ def compare_isolated(
     """As `compare`; beyond a limit, or where the comparison crashes, the verdict is unknown."""
     files = {"before": str(before), "after": str(after)}
     request = {**files, "options": (options or NumericOptions()).to_json()}
-    return verdict_of("relayout.verify.worker", request, seconds, memory or default_memory())
+    limit = memory or memory_for(before, after)
+    return verdict_of("relayout.verify.worker", request, seconds, limit)
 
 
 def verdict_of(
@@ -103,18 +117,44 @@ def _environment() -> Mapping[str, str]:
     return {**os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"}
 
 
-def default_memory() -> int | None:
+def memory_for(*models: Path) -> int | None:
+    """The bytes that a comparison of these files may take; None where that cannot be limited.
+
+    So much as the setting says, or else in proportion to the files, and never all of the machine's.
+    """
     if not hasattr(os, "sysconf") or "SC_PHYS_PAGES" not in os.sysconf_names:
         return None
+    asked = os.environ.get(MEMORY_SETTING, "")
+    if asked.replace(".", "", 1).isdecimal():
+        return int(float(asked) * GIGABYTE)
     pages, size = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
-    return int(pages * size * SHARE_OF_MEMORY)
+    held = TIMES_THE_FILES * sum(map(_bytes_of, models))
+    return min(int(pages * size * SHARE_OF_MEMORY), BASE_MEMORY + held)
+
+
+def _bytes_of(model: Path) -> int:
+    """The bytes of a model, with those in the files that it names, as far as they can be read."""
+    try:
+        message = onnx.load(model, load_external_data=False)
+        names = {entry.value for entry in _external_entries(message) if entry.key == "location"}
+        return model.stat().st_size + sum((model.parent / name).stat().st_size for name in names)
+    except (OSError, ValueError, DecodeError):
+        return 0
+
+
+def _external_entries(message: onnx.ModelProto) -> Iterator[onnx.StringStringEntryProto]:
+    for tensor in message.graph.initializer:
+        yield from tensor.external_data
 
 
 def _death(status: int, errors: str, memory: int | None) -> str:
     last = errors.strip().splitlines()[-1:] or ["no message"]
     if status == KILLED or any(sign in errors for sign in SIGNS_OF_EXHAUSTION):
-        much = f"{memory / GIGABYTE:.3g} GB" if memory else "all memory"
-        return f"the runtime needed more than {much}"
+        if memory is None:
+            return "the runtime needed more than all memory"
+        more = math.ceil(2 * memory / GIGABYTE)
+        much = f"{memory / GIGABYTE:.3g} GB"
+        return f"the runtime needed more than {much}; {MEMORY_SETTING}={more} allows more"
     if status < 0:
         return f"the comparison crashed ({signal.strsignal(-status) or -status})"
     return f"the comparison failed: {last[0]}"

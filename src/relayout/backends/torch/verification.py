@@ -14,7 +14,7 @@ from relayout.verify.cases import CaseFinder
 from relayout.verify.difference import TOLERANCES
 from relayout.verify.inputs import Draw, draw_feeds, undrawable
 from relayout.verify.interface import Interface, Port, interface_of
-from relayout.verify.isolated import default_memory, verdict_of
+from relayout.verify.isolated import memory_for, verdict_of
 from relayout.verify.judge import Judge
 from relayout.verify.runtimes import RUNTIMES, RefusedError, Run, Runtime
 from relayout.verify.verdict import NumericOptions, NumericVerdict, unknown
@@ -36,7 +36,7 @@ def compare_written(
     files = {"given": str(given.resolve()), "module": str(module.resolve())}
     settings = {"device": device, "fixed": options.fix_defaults, "options": inputs.to_json()}
     # CUDA maps far more addresses than it uses, so there they cannot be limited.
-    memory = None if device.startswith("cuda") else default_memory()
+    memory = None if device.startswith("cuda") else memory_for(given, module)
     return verdict_of("relayout.backends.torch.worker", files | settings, memory=memory)
 
 

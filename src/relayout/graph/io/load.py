@@ -74,7 +74,7 @@ def _prepare(loaded: LoadedModel) -> None:
     """Check the graph itself, infer shapes and build the form that passes edit."""
     check_imports(loaded.source)
     check_nodes(loaded.source)
-    size = expanded_size(loaded.source)
+    size = loaded.expanded_size = expanded_size(loaded.source)
     scopes = check_scopes(loaded.source)
     if scopes.passed_through:
         name = quoted(scopes.passed_through[0])

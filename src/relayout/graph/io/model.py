@@ -36,6 +36,8 @@ class LoadedModel:
     """Why the model may only be copied through; None when it may be edited."""
     notices: list[str] = field(default_factory=list)
     """What the user should know."""
+    expanded_size: int = 0
+    """How many nodes there are if each call of a function is replaced by what it calls."""
     spill: TemporaryDirectory[str] | None = None
     """Keeps the files of a model that was too large for memory alive as long as this object."""
 
