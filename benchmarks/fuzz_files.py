@@ -1,7 +1,7 @@
 """Damaged files through the command line: python -m benchmarks.fuzz_files [FILES [FIRST_SEED]]
 
-Each file is a small model damaged at random (`tests/suites/damaged_files.py`); each command runs on
-it in a process of its own with limits of time and memory. A command fails here if it ends with a
+Each file is a small model damaged at random (`tests/suites/damaged_files.py`); commands run on it
+in a process of their own with limits of time and memory. A command fails here if it ends with a
 code that is not in its table, prints a traceback or a fault of relayout's own, runs too long, dies,
 or leaves a file that it should not. `--verify` compares numbers too, which takes longer;
 `--commands` runs only some; `--keep FOLDER` keeps files that failed. Exit code 1 if anything did.
@@ -10,6 +10,9 @@ or leaves a file that it should not. `--verify` compares numbers too, which take
 from __future__ import annotations
 
 import argparse
+import gc
+import io
+import json
 import os
 import resource
 import signal
@@ -17,9 +20,9 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
 
 from relayout.cli import main as relayout
@@ -88,81 +91,80 @@ def main() -> int:
     options = parser.parse_args()
     commands = VERIFIED if options.verify else COMMANDS
     commands = {name: commands[name] for name in options.commands or commands}
-    _import_everything(commands)
+    for words in commands.values():
+        # What a command imports is imported here, so that each process starts with it.
+        called(given_files()[0], words)
+    gc.freeze()
     tally = Tally()
     for seed in range(options.first, options.first + options.files):
         data = damaged_file(seed)
-        for name, words in commands.items():
-            ended = ended_on(data, words)
+        faults = len(tally.faults)
+        for name, ended in ended_on(data, commands).items():
             tally.add(name, seed, ended)
-            if ended.fault and options.keep:
-                options.keep.mkdir(exist_ok=True)
-                (options.keep / f"{seed}.onnx").write_bytes(data)
+        if options.keep and len(tally.faults) > faults:
+            options.keep.mkdir(exist_ok=True)
+            (options.keep / f"{seed}.onnx").write_bytes(data)
     _print(tally, options.files)
     return 1 if tally.faults else 0
 
 
-def _import_everything(commands: dict[str, Sequence[str]]) -> None:
-    """What a command imports is imported here once, so that its process starts with it."""
-    for words in commands.values():
-        ended_on(given_files()[0], words, _here)
+def ended_on(data: bytes, commands: Mapping[str, Sequence[str]]) -> dict[str, Ended]:
+    """How commands end on a file, in a process of their own; one each where that one dies."""
+    found = _apart(data, commands)
+    if found is not None:
+        return found
+    alone = {name: _apart(data, {name: words}) for name, words in commands.items()}
+    died = Ended(f"died, or ran longer than {SECONDS} s", -1, SECONDS, 0)
+    return {name: died if each is None else each[name] for name, each in alone.items()}
 
 
-def _here(run: Callable[[], int]) -> Ended:
-    run()
-    return Ended("", 0, 0.0, 0)
-
-
-def ended_on(
-    data: bytes, words: Sequence[str], apart: Callable[[Callable[[], int]], Ended] | None = None
-) -> Ended:
-    """How a command ends on a file, in a process of its own."""
-    with tempfile.TemporaryDirectory() as folder:
-        given, printed = Path(folder) / "in.onnx", Path(folder) / "printed"
-        given.write_bytes(data)
-        places = {"IN": str(given), "OUT.onnx": f"{folder}/out.onnx", "OUT.py": f"{folder}/out.py"}
-        call = [places.get(word, word) for word in words]
-        ended = (apart or _apart)(lambda: _called(call, printed))
-        text = printed.read_text(errors="replace")
-        names = {path.name for path in Path(folder).iterdir()} - {"in.onnx", "printed"}
-        fault = ended.fault or _fault(ended.code, text, names)
-        if given.read_bytes() != data:
-            fault = fault or "the input was changed"
-    return Ended(fault, ended.code, ended.seconds, ended.kilobytes)
-
-
-def _called(call: Sequence[str], printed: Path) -> int:
-    with printed.open("w") as file, redirect_stdout(file), redirect_stderr(file):
-        return relayout(call)
-
-
-def _apart(run: Callable[[], int]) -> Ended:
-    """Run in a copy of this process, within limits."""
-    start = time.monotonic()
+def _apart(data: bytes, commands: Mapping[str, Sequence[str]]) -> dict[str, Ended] | None:
+    """How commands end in a copy of this process, within limits; None if that one dies."""
+    reader, writer = os.pipe()
     child = os.fork()
     if not child:
         resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.alarm(SECONDS)
-        code = 99
         try:
-            code = run()
+            ended = {name: astuple(called(data, words)) for name, words in commands.items()}
+            os.write(writer, json.dumps(ended).encode())
         finally:
-            os._exit(code)
-    _, status, usage = os.wait4(child, 0)
-    code = os.waitstatus_to_exitcode(status)
-    fault = f"ran longer than {SECONDS} s" if code == -signal.SIGALRM else ""
-    return Ended(fault, code, time.monotonic() - start, usage.ru_maxrss)
+            os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as answer:
+        text = answer.read()
+    os.waitpid(child, 0)
+    return {name: Ended(*each) for name, each in json.loads(text).items()} if text else None
+
+
+def called(data: bytes, words: Sequence[str]) -> Ended:
+    """How a command ends on a file."""
+    start = time.monotonic()
+    signal.alarm(SECONDS)
+    with tempfile.TemporaryDirectory() as folder:
+        given = Path(folder) / "in.onnx"
+        given.write_bytes(data)
+        places = {"IN": str(given), "OUT.onnx": f"{folder}/out.onnx", "OUT.py": f"{folder}/out.py"}
+        printed = io.StringIO()
+        with redirect_stdout(printed), redirect_stderr(printed):
+            code = relayout([places.get(word, word) for word in words])
+        names = {path.name for path in Path(folder).iterdir()} - {"in.onnx"}
+        fault = _fault(code, printed.getvalue(), names)
+        if given.read_bytes() != data:
+            fault = fault or "the input was changed"
+    signal.alarm(0)
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return Ended(fault, code, time.monotonic() - start, memory)
 
 
 def _fault(code: int, text: str, written: set[str]) -> str:
-    for sign in FAULTS:
-        if sign in text:
-            return f"printed {' '.join(text.split())[:300]}"
+    shown = " ".join(text.split())[:300]
+    if any(sign in text for sign in FAULTS):
+        return f"printed {shown}"
     if code not in EXPECTED:
         return f"ended with {code}"
     if code == 2 and len(text.strip().splitlines()) != 1:
-        return f"printed not one line: {' '.join(text.split())[:300]}"
+        return f"printed not one line: {shown}"
     if code and written:
         return f"left {sorted(written)} with exit code {code}"
     strange = {name for name in written if name.startswith(".")}

@@ -87,6 +87,20 @@ def given_shape() -> onnx.ModelProto:
     return model([*pair, node("Relu", "b", "y")], inputs=[value("x", [HUGE, HUGE])])
 
 
+def many_expands(count: int, length: int = 32) -> onnx.ModelProto:
+    """Many constants of the same modest size, beside a pair of Transposes."""
+    pair = [node("Transpose", "x", "a", perm=[1, 0]), node("Transpose", "a", "p0", perm=[1, 0])]
+    numbers = range(count)
+    expands = [node("Expand", f"c{i} shape", f"e{i}") for i in numbers]
+    adds = [node("Add", f"p{i} e{i}", f"p{i + 1}") for i in numbers]
+    constants = [numpy_helper.from_array(np.float32(i), f"c{i}") for i in numbers]
+    return model(
+        [*pair, *expands, *adds, node("Relu", f"p{count}", "y")],
+        inputs=[value("x", [length, length])],
+        initializers=[*constants, numpy_helper.from_array(np.asarray([length] * 2), "shape")],
+    )
+
+
 DATA_BOMBS: tuple[Callable[[], onnx.ModelProto], ...] = (
     *(expand, constant_of_shape, tile, count, pad, resize, one_hot, eye_like),
     *(outer_product, repeated_concat, given_shape),

@@ -120,7 +120,7 @@ class Permutation:
 
     def keeps(self, axes: Collection[int]) -> bool:
         """Whether this set of axes is stored at the same set of positions."""
-        return {self.axes[axis] for axis in axes} == set(axes)
+        return {self.axes[axis_among(axis, self.rank)] for axis in axes} == set(axes)
 
     def fixes(self, *axes: int) -> bool:
         """Whether each of these axes is stored where it was."""

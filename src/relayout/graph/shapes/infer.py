@@ -12,6 +12,7 @@ from relayout.errors import BadModelError, quoted
 from relayout.graph.messages.perms import check_perms
 from relayout.graph.messages.skeleton import FIRST_WITH_DEFAULTS
 from relayout.graph.messages.walk import nested_bodies
+from relayout.graph.shapes.propagation import MOST_ENTRIES, most_entries
 from relayout.graph.shapes.ranks import derived_shapes
 
 MOST_EXPANDED_NODES = 100_000
@@ -99,8 +100,14 @@ _FAILURES = (
 
 
 def _run(model: onnx.ModelProto, notices: list[str]) -> onnx.ModelProto:
+    entries = most_entries(model)
     try:
-        return onnx.shape_inference.infer_shapes(model, data_prop=True)
+        if entries <= MOST_ENTRIES:
+            return onnx.shape_inference.infer_shapes(model, data_prop=True)
+        notices.append(
+            f"lengths that are computed are not followed: that could take {entries} entries,"
+            f" more than {MOST_ENTRIES}"
+        )
     except _FAILURES:
         pass
     try:
@@ -216,10 +223,16 @@ def _settle_interface(result: onnx.GraphProto, given: onnx.GraphProto, notices: 
 
 def _check_element(name: str, declared: onnx.TypeProto, inferred: onnx.TypeProto) -> None:
     """Refuse an output of another element type than it is computed in, as runtimes do."""
-    wanted, found = declared.tensor_type.elem_type, inferred.tensor_type.elem_type
+    wanted, found = (_element(each) for each in (declared, inferred))
     if wanted and found and wanted != found:
-        kinds = [onnx.helper.tensor_dtype_to_string(kind) for kind in (wanted, found)]
-        raise BadModelError(f"output {quoted(name)} is declared as {kinds[0]}, but is {kinds[1]}")
+        raise BadModelError(f"output {quoted(name)} is declared as {wanted}, but is {found}")
+
+
+def _element(declared: onnx.TypeProto) -> str | None:
+    """The name of an element type; None where there is none that is known."""
+    names = onnx.TensorProto.DataType
+    kind = declared.tensor_type.elem_type
+    return names.Name(kind) if kind and kind in names.values() else None
 
 
 def _contradict(declared: onnx.TypeProto, inferred: onnx.TypeProto) -> bool:
