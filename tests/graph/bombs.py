@@ -93,7 +93,7 @@ def many_expands(count: int, length: int = 32) -> onnx.ModelProto:
     numbers = range(count)
     expands = [node("Expand", f"c{i} shape", f"e{i}") for i in numbers]
     adds = [node("Add", f"p{i} e{i}", f"p{i + 1}") for i in numbers]
-    constants = [numpy_helper.from_array(np.float32(i), f"c{i}") for i in numbers]
+    constants = [numpy_helper.from_array(np.asarray(i, np.float32), f"c{i}") for i in numbers]
     return model(
         [*pair, *expands, *adds, node("Relu", f"p{count}", "y")],
         inputs=[value("x", [length, length])],

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from onnx import helper
 
 import relayout
 from relayout.graph.io.load import load
@@ -87,10 +88,10 @@ def test_a_bomb_that_goes_off_is_stopped_at_a_limit_that_is_stated(
 
 def test_lists_that_inference_would_follow_are_counted() -> None:
     assert most_entries(repeated_concat()) == 2**36
-    one = makers.helper.make_tensor("one", 7, [3], [1, 2, 3])
+    one = helper.make_tensor("one", 7, [3], [1, 2, 3])
     nodes = [node("Concat", "one one", "two", axis=0), node("Concat", "two one", "y", axis=0)]
     assert most_entries(model(nodes, initializers=[one])) == 9
-    matrix = makers.helper.make_tensor("one", 1, [3, 1], [1, 2, 3])
+    matrix = helper.make_tensor("one", 1, [3, 1], [1, 2, 3])
     assert most_entries(model(nodes, initializers=[matrix])) == 0
 
 
@@ -106,7 +107,7 @@ def test_lists_that_functions_make_longer_are_counted() -> None:
         )
         for level in range(6)
     ]
-    one = makers.helper.make_tensor("one", 7, [1], [1])
+    one = helper.make_tensor("one", 7, [1], [1])
     given = model(
         [call("f0", "one", "y")],
         initializers=[one],

@@ -126,7 +126,7 @@ def _edited(data: bytes, edit: Callable[[onnx.ModelProto], None]) -> bytes:
     try:
         model = onnx.ModelProto.FromString(data)
         edit(model)
-        return model.SerializeToString()
+        return bytes(model.SerializeToString())
     except (ValueError, EncodeError, RecursionError):
         return data
     except Exception as error:
@@ -200,7 +200,7 @@ def _fitting(number: int, descriptor: FieldDescriptor) -> int:
     bits = 32 if kind in _NARROW else 64
     unsigned = kind in {FieldDescriptor.CPPTYPE_UINT32, FieldDescriptor.CPPTYPE_UINT64}
     low, high = (0, 2**bits - 1) if unsigned else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
-    return min(max(number, low), high)
+    return int(min(max(number, low), high))
 
 
 _NARROW = {FieldDescriptor.CPPTYPE_INT32, FieldDescriptor.CPPTYPE_UINT32}
@@ -275,7 +275,8 @@ def _two_nodes(rng: random.Random, graph: onnx.GraphProto) -> tuple[onnx.NodePro
 
 
 def _any_node(rng: random.Random, graph: onnx.GraphProto) -> onnx.NodeProto:
-    return rng.choice(graph.node) if graph.node else graph.node.add(op_type="Relu")
+    node: onnx.NodeProto = rng.choice(graph.node) if graph.node else graph.node.add(op_type="Relu")
+    return node
 
 
 _GRAPH_DAMAGES = (

@@ -76,7 +76,9 @@ def _answered(worker: str, request: str, seconds: float) -> tuple[int, str, str]
     """The exit code of a worker, and what it wrote to its output and its errors."""
     child = subprocess.Popen(
         [sys.executable, "-m", worker],
-        **dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         encoding="utf-8",
         errors="replace",
         env=_environment(),

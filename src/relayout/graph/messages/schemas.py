@@ -53,7 +53,7 @@ def _faults(node: onnx.NodeProto, schema: OpSchema) -> Iterator[str]:
             continue
         if name not in given:
             yield f"has no attribute {quoted(name)}, which it needs"
-        elif not given[name].ref_attr_name and given[name].type != declared.type.value:
+        elif not given[name].ref_attr_name and given[name].type != int(declared.type):
             yield f"has an attribute {quoted(name)} of another type than it needs"
 
 

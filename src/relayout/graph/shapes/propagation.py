@@ -68,4 +68,5 @@ class _Lists:
 def _entries(attribute: onnx.AttributeProto) -> int:
     if len(attribute.t.dims) > 1:
         return 0
-    return max(math.prod(attribute.t.dims), len(attribute.ints), len(attribute.floats))
+    sizes = math.prod(attribute.t.dims), len(attribute.ints), len(attribute.floats)
+    return int(max(sizes))
