@@ -78,6 +78,18 @@ def test_a_failure_has_its_code_whatever_the_command(
     assert len(printed.err.strip().splitlines()) == 1
 
 
+def test_what_a_file_names_cannot_change_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(_options: object) -> int:
+        raise RelayoutError("no lowering of Evil\x1b[31m\nTwo \N{SNOWMAN}")
+
+    monkeypatch.setattr("relayout.cli.demo.run", fail)
+    assert main(["demo"]) == BAD_INPUT
+    printed = capsys.readouterr().err
+    assert printed == "relayout: no lowering of Evil\\x1b[31m\\nTwo \N{SNOWMAN}\n"
+
+
 @pytest.mark.parametrize("name", [name for name in NAMES if CALLS[name]])
 @pytest.mark.parametrize("content", [None, b"", b"<html>"], ids=["missing", "empty", "text"])
 def test_a_file_that_cannot_be_read(

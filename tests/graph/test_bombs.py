@@ -73,6 +73,13 @@ def test_functions_that_expand_to_too_many_nodes_are_not_run(tmp_path: Path) -> 
     assert time.monotonic() - start < 60
 
 
+def test_functions_that_expand_to_too_many_nodes_are_not_compiled(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    given = makers.write(makers.doubling_functions(30), tmp_path / "in.onnx")
+    with pytest.raises(relayout.RelayoutError, match="more than the 20000 that are compiled"):
+        relayout.compile(given)
+
+
 def test_a_bomb_that_goes_off_is_stopped_at_a_limit_that_is_stated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

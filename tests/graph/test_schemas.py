@@ -24,7 +24,7 @@ X = [value("x", [2, 3])]
         (node("Clip", "x x x x", "y"), "has 4 of 1 to 3 operands"),
         (node("Relu", "x", "y z"), "has 2 of 1 results"),
         (node("Split", "x", "", num_outputs=2), "has 0 of 1 to"),
-        (node("Concat", "x x", "y"), "has no attribute 'axis', which it needs"),
+        (node("Concat", "x x", "y"), "has 0 attributes 'axis', of which it needs one"),
         (node("Concat", "x x", "y", axis=1.5), "an attribute 'axis' of another type"),
         (node("If", "x", "y", then_branch=1, else_branch=2), "'else_branch' of another type"),
         (helper.make_node("Add", ["", "x"], ["y"]), "leaves out operand 0, which it needs"),

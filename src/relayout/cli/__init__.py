@@ -66,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with ending_on_signals(), plain_warnings():
             return command(options)
     except RelayoutError as error:
-        sys.stderr.write(f"relayout: {error}\n")
+        sys.stderr.write(f"relayout: {_printable(str(error))}\n")
         return BAD_INPUT
     except BrokenPipeError:
         silence(sys.stdout)
@@ -90,7 +90,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:200]
+    return _printable(" ".join(str(error).split())[:200])
+
+
+def _printable(text: str) -> str:
+    """A text that may hold names out of a file, which may hold anything."""
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
 
 
 def _codes_text() -> str:

@@ -95,7 +95,13 @@ def show(
 def _console(stream: TextIO) -> Console:
     from rich.console import Console
 
-    return Console(file=stream, soft_wrap=False)
+    class ReportConsole(Console):
+        """Leaves it to its caller what becomes of a pipe that no one reads from."""
+
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError
+
+    return ReportConsole(file=stream, soft_wrap=False)
 
 
 class Progress:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import onnx
 from onnx.defs import OpSchema
@@ -47,14 +48,19 @@ def _faults(node: onnx.NodeProto, schema: OpSchema) -> Iterator[str]:
     for index, name in enumerate(node.input[:operands]):
         if not name and _is_needed(schema, index):
             yield f"leaves out operand {index}, which it needs"
-    given = {attribute.name: attribute for attribute in node.attribute}
     for name, declared in schema.attributes.items():
-        if not declared.required:
-            continue
-        if name not in given:
-            yield f"has no attribute {quoted(name)}, which it needs"
-        elif not given[name].ref_attr_name and given[name].type != int(declared.type):
-            yield f"has an attribute {quoted(name)} of another type than it needs"
+        if declared.required:
+            kind: Any = declared.type
+            yield from _attribute_faults(node, name, kind.value)
+
+
+def _attribute_faults(node: onnx.NodeProto, name: str, kind: int) -> Iterator[str]:
+    """What is wrong with an attribute that an operator needs."""
+    given = [attribute for attribute in node.attribute if attribute.name == name]
+    if len(given) != 1:
+        yield f"has {len(given)} attributes {quoted(name)}, of which it needs one"
+    elif not given[0].ref_attr_name and given[0].type != kind:
+        yield f"has an attribute {quoted(name)} of another type than it needs"
 
 
 def _count(names: Sequence[str]) -> int:

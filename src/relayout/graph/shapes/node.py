@@ -10,12 +10,15 @@ from onnx.checker import ValidationError
 from onnx.shape_inference import InferenceError
 
 from relayout.graph.read import constant_of, schema_of
+from relayout.graph.region import subgraphs_of
 
 
 def is_unreadable(node: ir.Node) -> bool:
-    """Whether a node has an attribute that onnx-ir cannot hold, so that it cannot be written."""
+    """Whether a node cannot be written: it has, or one inside it, what onnx-ir cannot hold."""
     kinds = [attribute.type for attribute in node.attributes.values()]
-    return ir.AttributeType.UNDEFINED in kinds
+    if ir.AttributeType.UNDEFINED in kinds:
+        return True
+    return any(is_unreadable(inner) for graph in subgraphs_of(node) for inner in graph)
 
 
 def opaque(node: ir.Node) -> onnx.NodeProto:
