@@ -7,13 +7,14 @@ import sys
 import time
 from pathlib import Path
 
+import onnx
 import pytest
 from onnx import helper
 
 import relayout
 from relayout.graph.io.load import load
 from relayout.graph.shapes.infer import MOST_EXPANDED_NODES
-from relayout.graph.shapes.propagation import MOST_ENTRIES, most_entries
+from relayout.graph.shapes.propagation import FOLLOWED, MOST_ENTRIES, most_entries
 from relayout.rewrite.folding import MOST_GROWTH, SMALL_BYTES
 from tests.graph import makers
 from tests.graph.bombs import DATA_BOMBS, NODE_BOMBS, many_expands, repeated_concat
@@ -102,13 +103,29 @@ def test_lists_that_inference_would_follow_are_counted() -> None:
     assert most_entries(model(nodes, initializers=[matrix])) == 0
 
 
+def test_what_is_no_list_is_not_counted() -> None:
+    """Features that a network joins again and again, which is no bomb."""
+    nodes = [node("Concat", "x x", "d0", axis=0)]
+    for level in range(40):
+        nodes.append(node("Relu", f"d{level}", f"r{level}"))
+        nodes.append(node("Concat", f"r{level} r{level}", f"d{level + 1}", axis=0))
+    one = helper.make_tensor("x", 1, [1], [1.0])
+    assert most_entries(model(nodes, inputs=[], initializers=[one])) == 2
+
+
+def test_all_that_onnx_follows_is_known() -> None:
+    schemas = onnx.defs.get_all_schemas_with_history()
+    followed = {schema.name for schema in schemas if schema.has_data_propagation_function}
+    assert followed == FOLLOWED | {"Concat", "Shape"}
+
+
 def test_lists_that_functions_make_longer_are_counted() -> None:
-    """Each function calls the next one twice and joins what both give."""
+    """Each function joins what the next one gives with itself."""
     functions = [
         function(
             f"f{level}",
             [
-                call(f"f{level + 1}", "x", "a") if level < 5 else node("Identity", "x", "a"),
+                call(f"f{level + 1}", "x", "a") if level < 5 else node("Cast", "x", "a", to=7),
                 node("Concat", "a a", "y", axis=0),
             ],
         )

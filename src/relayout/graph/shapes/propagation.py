@@ -17,6 +17,14 @@ from relayout.graph.messages.walk import Body, subgraphs_of
 MOST_ENTRIES = 1_000_000
 """Inference follows lists up to this length."""
 
+MOST_AXES = 64
+"""So long is a shape at most."""
+
+FOLLOWED = frozenset(
+    {"Add", "Cast", "Gather", "Mul", "Size", "Slice", "Squeeze", "Sub", "Unsqueeze"}
+)
+"""Operators besides Concat and Shape whose results inference makes of the lists they are given."""
+
 
 def most_entries(model: onnx.ModelProto) -> int:
     """At least as many entries as the longest list has that inference would make."""
@@ -47,19 +55,23 @@ class _Lists:
         return longest, max((lengths[name] for name in names), default=0)
 
     def _made(self, node: onnx.NodeProto, lengths: dict[str, int]) -> int:
+        """How long a list is that a node gives, and those in its bodies at most."""
         given = [lengths[name] for name in node.input]
         if node.op_type == "Constant":
             return max((_entries(attribute) for attribute in node.attribute), default=0)
         if node.op_type == "Concat":
             return sum(given)
+        if node.op_type in FOLLOWED:
+            return max(given, default=0)
         key = node.domain, node.op_type, node.overload
-        inner = [self.of(graph, lengths)[0] for graph in subgraphs_of(node)]
-        return max((*given, *inner), default=0) * self._growth(key)
+        if key in self.functions:
+            return max(1, *given) * self._growth(key)
+        if node.op_type == "Shape":
+            return MOST_AXES
+        return max((self.of(graph, lengths)[0] for graph in subgraphs_of(node)), default=0)
 
     def _growth(self, key: FunctionKey) -> int:
         """How many times as long a list may be that a function makes of another."""
-        if key not in self.functions:
-            return 1
         if key not in self.growths:
             self.growths[key] = max(1, *self.of(self.functions[key], {}))
         return self.growths[key]
