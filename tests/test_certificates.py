@@ -165,7 +165,7 @@ def test_a_model_that_is_copied_has_none(
     assert main(["optimize", str(path), "-o", str(output), "--certificate", str(proof)]) == 0
     assert output.exists()
     assert not proof.exists()
-    assert "no certificate" in capsys.readouterr().err
+    assert "no certificate" in capsys.readouterr().out
     result = optimize(model)
     assert not result.record().optimal
     with pytest.raises(RelayoutError, match="nothing to prove"):

@@ -203,7 +203,7 @@ def test_a_fault_of_our_own_is_reported_in_one_line(
         raise ArithmeticError("the components\ndo not add up")
 
     monkeypatch.setattr("relayout.optimizer.optimize.optimize", fail)
-    assert main(["optimize", str(given)]) == 2
+    assert main(["optimize", str(given)]) == 3
     printed = capsys.readouterr().err.strip()
     assert "ArithmeticError: the components do not add up" in printed
     assert "\n" not in printed

@@ -210,14 +210,19 @@ def test_a_changed_model_replaces_its_own_file(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
-    victim = tmp_path / "victim"
-    victim.write_text("precious")
-    target = tmp_path / "out.onnx"
-    target.symlink_to(victim)
-    save(load(relu()), target, changed=False)
-    assert victim.read_text() == "precious"
-    assert onnx.load(target) == relu()
+@pytest.mark.parametrize("there", [True, False])
+def test_a_link_is_followed_and_stays(tmp_path: Path, there: bool) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    real, link = tmp_path / "elsewhere" / "real.onnx", tmp_path / "out.onnx"
+    if there:
+        real.write_text("older")
+        real.chmod(0o600)
+    link.symlink_to(real)
+    save(load(relu()), link, changed=False)
+    assert link.is_symlink()
+    assert onnx.load(real) == relu()
+    assert [path.name for path in real.parent.iterdir()] == ["real.onnx"]
+    assert not there or real.stat().st_mode & 0o777 == 0o600
 
 
 def test_what_is_not_committed_leaves_no_trace(tmp_path: Path) -> None:
@@ -241,7 +246,7 @@ def test_a_failure_leaves_no_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         verify_badly()
     assert list(tmp_path.iterdir()) == []
     monkeypatch.setattr("relayout.graph.io.save.synchronise", fail)
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(RelayoutError, match=r"cannot write '.*out\.onnx': disk full"):
         save(load(relu()), tmp_path / "out.onnx", changed=True)
     assert list(tmp_path.iterdir()) == []
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -10,7 +12,12 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from relayout.verify.isolated import compare_isolated, default_memory
+from relayout.verify.isolated import (
+    MEMORY_OF_ANY,
+    MEMORY_PER_BYTE,
+    compare_isolated,
+    default_memory,
+)
 from relayout.verify.numeric import compare
 from relayout.verify.verdict import NumericOptions, NumericVerdict
 from tests.verify.models import constant, node, one_node, plus, save, tensor
@@ -121,3 +128,42 @@ def test_a_child_that_crashes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     crashing.chmod(0o755)
     monkeypatch.setattr("sys.executable", str(crashing))
     assert compare_isolated(path, path).reason == "the comparison crashed (Segmentation fault)"
+
+
+def test_memory_is_in_proportion_to_the_models(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = one_node(tmp_path / "a.onnx", "Relu")
+    monkeypatch.setattr("relayout.verify.isolated.SHARE_OF_MEMORY", 1e6)
+    own = MEMORY_PER_BYTE * path.stat().st_size
+    assert default_memory(NumericOptions(), path) == MEMORY_OF_ANY + own
+    assert default_memory(NumericOptions(), path, path) == MEMORY_OF_ANY + 2 * own
+    assert default_memory(NumericOptions(memory=1.5), path) == 1_500_000_000
+
+
+def test_no_more_memory_than_the_machine_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("relayout.verify.isolated.SHARE_OF_MEMORY", 1e-6)
+    path = one_node(tmp_path / "a.onnx", "Relu")
+    assert (default_memory(NumericOptions(), path) or MEMORY_OF_ANY) < 10**8
+
+
+def test_a_worker_ends_when_its_line_is_cut(tmp_path: Path) -> None:
+    """What Linux does by itself, other systems do through the pipe that the parent holds."""
+    script = (
+        "import time, relayout.verify.worker as worker\n"
+        "worker.end_with_parent = lambda: None\n"
+        "worker.answer(lambda *_: time.sleep(60))"
+    )
+    child = subprocess.Popen(
+        [sys.executable, "-c", script], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    line = child.stdin
+    assert line is not None
+    line.write(json.dumps({"memory": None, "options": NumericOptions().to_json()}) + "\n")
+    line.flush()
+    with pytest.raises(subprocess.TimeoutExpired):
+        child.wait(4)
+    line.close()
+    assert child.wait(20) == 1

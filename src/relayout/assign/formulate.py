@@ -244,7 +244,9 @@ class _Drafting:
         return within + sum(
             costs.of_copy(self._tensor_of(node), self._bytes_given(node))
             for node in self.dissolved
+            # What only Transposes read is in no operator's way, and no tensor here.
             if node.inputs[0] is not None
+            and self.frames.of(node.inputs[0]).tensor in self.tensors
             and self._want(self.frames.of(node.inputs[0]), None)
             != self._want(self.frames.of(node.outputs[0]), None)
         )

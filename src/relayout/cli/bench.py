@@ -6,8 +6,9 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from relayout.cli.codes import DONE
 from relayout.cli.compile import add_device
-from relayout.cli.terminal import DONE, add_numbers, count, numeric_options, progress, show
+from relayout.cli.terminal import add_numbers, count, numeric_options, progress, show
 
 DESCRIPTION = (
     "Time a model in torch with fused kernels, in torch without, and on ONNX Runtime, in turns in "

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from relayout.cli.codes import DONE
 from relayout.cli.compile import add_device
-from relayout.cli.terminal import DONE, add_dims, progress, show
+from relayout.cli.terminal import add_dims, progress, show
 
 DESCRIPTION = (
     "Time the kernels that groups of the given models could run as, or of common convolutions if "

@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from relayout.cli.terminal import DONE, REFUSED, count, progress, show
+from relayout.cli.codes import DONE, REFUSED
+from relayout.cli.streams import model_of
+from relayout.cli.terminal import count, progress, show
 
 
 def add_parser(commands: Any) -> None:
@@ -21,7 +23,7 @@ def run(options: argparse.Namespace) -> int:
 
     with progress() as stage:
         stage("reading")
-        found = api.count(options.model).transposes
+        found = api.count(model_of(options.model)).transposes
     within = found <= options.max_transposes
     record = {"transposes": found, "max_transposes": options.max_transposes, "ok": within}
     verdict = "ok" if within else "too many"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from relayout.cli.codes import DONE, REFUSED
+from relayout.cli.streams import model_of
 from relayout.cli.terminal import (
-    DONE,
-    REFUSED,
     add_choosing,
     add_numbers,
     choosing,
@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
 
     with progress() as stage:
         record = compare_strategies(
-            options.model,
+            model_of(options.model),
             **choosing(options),
             verify=not options.no_verify,
             inputs=numeric_options(options),

@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from relayout.cli.codes import DONE, REFUSED
 from relayout.cli.names import NameOption, backends
-from relayout.cli.terminal import DONE, REFUSED, add_numbers, numeric_options, progress, show
+from relayout.cli.streams import model_of
+from relayout.cli.terminal import add_numbers, numeric_options, progress, show
 
 DESCRIPTION = (
     "Write a model as one readable Python module, with its weights beside it in the safetensors "
@@ -50,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
             inputs=numbers,
         )
         backend = BACKENDS[options.target] if options.target else TORCH_BACKEND
-        compilation = backend.writer(options.model, options.output, settings, stage)
+        compilation = backend.writer(model_of(options.model), options.output, settings, stage)
     verdict, files = compilation.verdict, compilation.files
     summary = "not verified, as asked" if verdict is None else verdict.summary()
     verified = verdict is not None and verdict.equal

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from relayout.cli.terminal import DONE, REFUSED, show
+from relayout.cli.codes import DONE, REFUSED
+from relayout.cli.terminal import show
 
 
 def add_parser(commands: Any) -> None:

@@ -5,19 +5,14 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from relayout.cli.codes import DONE, REFUSED
 from relayout.cli.names import NameOption, given, modes
-from relayout.cli.terminal import (
-    DONE,
-    REFUSED,
-    add_numbers,
-    count,
-    numeric_options,
-    progress,
-    show,
-)
+from relayout.cli.streams import model_of, output_of
+from relayout.cli.terminal import add_numbers, count, numeric_options, progress, show
 from relayout.errors import RelayoutError
 
 if TYPE_CHECKING:
+    from relayout.optimizer.fuse import FuseResult
     from relayout.optimizer.grouping import GroupingOptions
 
 DESCRIPTION = (
@@ -84,10 +79,19 @@ def _fuse(options: argparse.Namespace) -> int:
     from relayout.optimizer import fuse as fused
     from relayout.report.fusion import fusion_text
 
+    def report(result: FuseResult) -> None:
+        record = result.record()
+        show(options, record.to_json(), fusion_text(record, every=options.all))
+
     with progress() as stage:
+
+        def ready(result: FuseResult) -> None:
+            stage.end()
+            report(result)
+
         result = fused.fuse(
-            options.model,
-            options.output,
+            model_of(options.model),
+            output_of(options.output),
             **given(options, "mode"),
             level=options.fuse_level,
             max_depth=options.max_depth,
@@ -98,10 +102,11 @@ def _fuse(options: argparse.Namespace) -> int:
             inline=options.inline,
             verify=not options.no_verify,
             inputs=numeric_options(options),
+            ready=ready,
             stage=stage,
         )
-    record = result.record()
-    show(options, record.to_json(), fusion_text(record, every=options.all))
+    if not result.accepted:
+        report(result)
     return DONE if result.accepted else REFUSED
 
 
@@ -112,7 +117,7 @@ def _dump(options: argparse.Namespace) -> int:
 
     with progress() as stage:
         stage("grouping")
-        text = fused.listing(options.model, _asked(options))
+        text = fused.listing(model_of(options.model), _asked(options))
     show(options, {"dump": text.splitlines()}, [escape(text)])
     return DONE
 
@@ -123,7 +128,7 @@ def _explain(options: argparse.Namespace) -> int:
 
     with progress() as stage:
         stage("grouping")
-        records = fused.explain(options.model, options.explain, _asked(options))
+        records = fused.explain(model_of(options.model), options.explain, _asked(options))
     show(options, {"nodes": [record.to_json() for record in records]}, node_text(records))
     return DONE
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from relayout.cli.codes import DONE
 from relayout.cli.names import NameOption, given, looks, targets, walks
-from relayout.cli.terminal import DONE, add_dims, add_form, progress, show
+from relayout.cli.streams import model_of
+from relayout.cli.terminal import add_dims, add_form, progress, show
 
 LOOK_HELP = "what the layout of a Reshape is inferred from if no consumer fixes it (with --layouts)"
 WALK_HELP = "in which pass that is inferred (with --layouts)"
@@ -33,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
         return _inspect_layouts(options)
     with progress() as stage:
         stage("reading")
-        record = api.inspect(options.model, dims=dict(options.dim))
+        record = api.inspect(model_of(options.model), dims=dict(options.dim))
     show(options, record.to_json(), model_text(record, every=options.all))
     return DONE
 
@@ -44,6 +46,8 @@ def _inspect_layouts(options: argparse.Namespace) -> int:
 
     with progress() as stage:
         stage("reading")
-        record = api.infer_layouts(options.model, **given(options, "look", "walk", "target"))
+        record = api.infer_layouts(
+            model_of(options.model), **given(options, "look", "walk", "target")
+        )
     show(options, record.to_json(), layouts_text(record, every=options.all))
     return DONE

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import warnings
 from typing import TYPE_CHECKING, Any
 
-from relayout.cli.documents import check_folder, write_json
+from relayout.cli.codes import DONE, REFUSED
 from relayout.cli.names import NameOption, given, strategies
+from relayout.cli.streams import model_of, output_of
 from relayout.cli.terminal import (
-    DONE,
-    REFUSED,
     add_choosing,
     add_form,
     add_numbers,
@@ -20,7 +18,6 @@ from relayout.cli.terminal import (
     progress,
     show,
 )
-from relayout.errors import RelayoutError
 from relayout.graph.collector import paused_collector
 
 if TYPE_CHECKING:
@@ -62,19 +59,22 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from relayout.assign.strategies.registry import strategy_of
     from relayout.optimizer import optimize as road
     from relayout.report.text import run_text
 
-    proves = options.strategy is None or strategy_of(options.strategy).proves
-    if options.certificate and not proves:
-        raise RelayoutError("--certificate needs the exact strategy: only that one proves anything")
-    if options.certificate:
-        check_folder(options.certificate)
+    def report(result: Result) -> None:
+        record = result.record()
+        show(options, record.to_json(), run_text(record, every=options.all))
+
     with progress() as stage:
+
+        def ready(result: Result) -> None:
+            stage.end()
+            report(result)
+
         result = road.optimize(
-            options.model,
-            options.output,
+            model_of(options.model),
+            output_of(options.output),
             **choosing(options),
             **given(options, "strategy"),
             free_inputs=options.free_inputs,
@@ -83,17 +83,10 @@ def _run(options: argparse.Namespace) -> int:
             keep_size=options.keep_size,
             verify=not options.no_verify,
             inputs=numeric_options(options),
+            certificate=options.certificate,
+            ready=ready,
             stage=stage,
         )
-    if options.certificate and result.accepted:
-        _certify(options.certificate, result)
-    record = result.record()
-    show(options, record.to_json(), run_text(record, every=options.all))
+    if not result.accepted:
+        report(result)
     return DONE if result.accepted else REFUSED
-
-
-def _certify(path: str, result: Result) -> None:
-    if result.chooses:
-        write_json(path, result.certificate())
-    else:
-        warnings.warn("no certificate: the model was copied as it is", stacklevel=2)

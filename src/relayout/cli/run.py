@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import argparse
+from io import BytesIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from relayout.cli.codes import DONE
 from relayout.cli.compile import add_device
-from relayout.cli.terminal import DONE, add_numbers, numeric_options, progress, show
+from relayout.cli.terminal import add_numbers, numeric_options, progress, show
 from relayout.errors import RelayoutError, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from relayout.graph.io.destination import Destination
 
 DESCRIPTION = (
     "Compile a model for torch, run it once, and print the shapes of its outputs and what "
@@ -35,7 +40,9 @@ def run(options: argparse.Namespace) -> int:
         stage("compiling")
         from relayout.backends.options import CompileOptions
         from relayout.backends.torch.compiling import compile_model
+        from relayout.graph.io.destination import Destination
 
+        place = Destination.of(options.output) if options.output else None
         feeds = _feeds(options)
         settings = CompileOptions(options.device, options.dtype, tune=False)
         model = compile_model(options.model, settings)
@@ -46,9 +53,9 @@ def run(options: argparse.Namespace) -> int:
             reason = " ".join(str(error).split())[:300]
             raise RelayoutError(f"the model does not run on these inputs: {reason}") from None
     records = [record for name, value in outputs.items() for record in _records(name, value)]
-    if options.output:
-        _save(options.output, outputs)
     show(options, {"outputs": records}, [_line(record) for record in records])
+    if place is not None:
+        _save(place, outputs)
     return DONE
 
 
@@ -89,10 +96,12 @@ def _line(record: dict[str, Any]) -> str:
     return f"{text}, {', '.join(numbers)}" if numbers else text
 
 
-def _save(path: str, outputs: dict[str, Any]) -> None:
+def _save(place: Destination, outputs: dict[str, Any]) -> None:
     import numpy as np
 
-    try:
-        np.savez(path, **outputs)
-    except OSError as error:
-        raise RelayoutError(f"cannot write {quoted(path)}: {error.strerror}") from None
+    from relayout.graph.io.destination import Document, write_documents
+
+    archive = BytesIO()
+    np.savez(archive, **outputs)
+    with TemporaryDirectory(prefix="relayout-") as scratch:
+        write_documents([Document(place, archive.getvalue())], Path(scratch))

@@ -6,19 +6,18 @@ import argparse
 import json
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from relayout.cli.names import NameOption, given, objectives, targets
+from relayout.cli.streams import printing, report_stream
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
+    from rich.status import Status
 
     from relayout.verify.verdict import NumericOptions
-
-DONE, REFUSED, BAD_INPUT = 0, 1, 2
-"""Exit codes: done and verified; the verdict is no; bad input or usage."""
 
 
 def add_numbers(parser: argparse.ArgumentParser) -> None:
@@ -88,26 +87,47 @@ def count(text: str) -> int:
 def show(
     options: argparse.Namespace, record: dict[str, Any], lines: Iterable[RenderableType]
 ) -> None:
-    if options.json:
-        print(json.dumps(record, indent=2))
-        return
-    console = _console()
-    for line in lines:
-        # A line stays one line, for those who search or cut it; tables fit the terminal.
-        console.print(line, highlight=False, soft_wrap=isinstance(line, str))
+    stream = report_stream(getattr(options, "output", None))
+    with printing(stream):
+        if options.json:
+            print(json.dumps(record, indent=2), file=stream)
+            return
+        console = _console(stream)
+        for line in lines:
+            # A line stays one line, for those who search or cut it; tables fit the terminal.
+            console.print(line, highlight=False, soft_wrap=isinstance(line, str))
 
 
-def _console(*, stderr: bool = False) -> Console:
+def _console(stream: TextIO) -> Console:
     from rich.console import Console
 
-    return Console(stderr=stderr, soft_wrap=False)
+    class ReportConsole(Console):
+        """Leaves it to its caller what becomes of a pipe that no one reads from."""
+
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError
+
+    return ReportConsole(file=stream, soft_wrap=False)
+
+
+class Progress:
+    """What is being done now, on a terminal's error stream."""
+
+    def __init__(self, status: Status) -> None:
+        self._status = status
+
+    def __call__(self, stage: str) -> None:
+        self._status.update(f"{stage} ...")
+
+    def end(self) -> None:
+        """Leave the terminal to what is printed next."""
+        self._status.stop()
 
 
 @contextmanager
-def progress() -> Iterator[Callable[[str], None]]:
-    """What is being done now, on a terminal's error stream."""
-    with _console(stderr=True).status("starting") as status:
-        yield lambda stage: status.update(f"{stage} ...")
+def progress() -> Iterator[Progress]:
+    with _console(sys.stderr).status("starting") as status:
+        yield Progress(status)
 
 
 @contextmanager

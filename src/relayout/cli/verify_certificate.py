@@ -7,8 +7,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from relayout.cli.codes import DONE, REFUSED
 from relayout.cli.documents import read_json
-from relayout.cli.terminal import DONE, REFUSED, progress, show
+from relayout.cli.terminal import progress, show
 
 SUMMARY = "check a proof that a choice of layouts is least for the variants offered"
 PROOFS_HOLD = "the proofs hold"

@@ -254,9 +254,15 @@ class Parameter:
         return schema is not None and self.name not in schema.attributes
 
 
+NEWEST_VERSION = 2**31 - 1
+"""onnx looks for no newer ones."""
+
+
 @lru_cache(maxsize=4096)
 def schema_of(op_type: str, version: int, domain: str = "") -> onnx.defs.OpSchema | None:
     """The definition of an operator in an opset version, or None if onnx knows none."""
+    if not 0 < version <= NEWEST_VERSION:
+        return None
     try:
         return onnx.defs.get_schema(op_type, version, "" if domain == "ai.onnx" else domain)
     except onnx.defs.SchemaError:

@@ -12,6 +12,13 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 
 
+def axis_among(axis: int, rank: int) -> int:
+    """An axis counted from the front, of as many as there are."""
+    if not -rank <= axis < rank:
+        raise AxisError(f"there is no axis {axis} among {rank}")
+    return axis % rank
+
+
 class AxisError(ValueError):
     """A model names an axis that its tensor does not have."""
 
@@ -74,9 +81,7 @@ class Permutation:
 
     def position(self, axis: int) -> int:
         """Where a source axis is stored; a negative axis counts from the end."""
-        if not -self.rank <= axis < self.rank:
-            raise AxisError(f"there is no axis {axis} among {self.rank}")
-        return self.axes.index(axis % self.rank)
+        return self.axes.index(axis_among(axis, self.rank))
 
     def reorder(self, items: Sequence[Item]) -> tuple[Item, ...]:
         """One item per source axis in, one per stored axis out."""
@@ -115,7 +120,7 @@ class Permutation:
 
     def keeps(self, axes: Collection[int]) -> bool:
         """Whether this set of axes is stored at the same set of positions."""
-        return {self.axes[axis] for axis in axes} == set(axes)
+        return {self.axes[axis_among(axis, self.rank)] for axis in axes} == set(axes)
 
     def fixes(self, *axes: int) -> bool:
         """Whether each of these axes is stored where it was."""

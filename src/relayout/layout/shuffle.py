@@ -62,6 +62,8 @@ def arranged(places: EntryPlaces, lengths: Sequence[int]) -> Permutation | Shuff
 
     `places` is which element each stored one is; None where no order stores them so.
     """
+    if math.prod(lengths) != len(places):
+        return None
     if len(lengths) == 1:
         return Shuffle.of(1, 0, places)
     for axis in range(len(lengths)):

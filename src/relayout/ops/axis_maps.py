@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from relayout.graph.read import NodeView, Parameter, perm_of
+from relayout.layout.permutation import axis_among
 from relayout.layout.splitting import AxisMap, Labels, Spread, disagreeing, labels_aligned
 from relayout.layout.transport import Changes, Refusal
 from relayout.ops.named_axes import (
@@ -57,7 +58,7 @@ def along(default: int) -> AxesRule:
     """The attribute `axis` names the one axis that is more than a collection."""
 
     def rule(view: NodeView) -> AxisMap:
-        axis = view.integer("axis", default) % len(_axes(view))
+        axis = axis_among(view.integer("axis", default), len(_axes(view)))
         return AxisMap(
             (_axes(view), *_others(view)),
             (_axes(view),) * view.results,
@@ -80,7 +81,7 @@ def concat(view: NodeView) -> AxisMap | Refusal:
     known = [shape for shape in shapes if shape is not None and len(shape) == len(labels)]
     if len(known) < len(shapes):
         return Refusal("an operand of Concat has another or an unknown rank")
-    axis = view.integer("axis", 0) % len(labels)
+    axis = axis_among(view.integer("axis", 0), len(labels))
     whole = frozenset({axis}) | disagreeing((shape, labels) for shape in known)
     return AxisMap(
         (labels,) * view.arity,
@@ -95,7 +96,7 @@ def trailing(view: NodeView) -> AxisMap | Refusal:
     if sum(view.uses_result(index) for index in range(view.results)) > 1:
         return Refusal(f"{view.op_type} also returns its statistics")
     labels = _axes(view)
-    axis = view.integer("axis", -1) % len(labels)
+    axis = axis_among(view.integer("axis", -1), len(labels))
     return AxisMap(
         (labels, *_others(view)),
         (labels,) * view.results,
@@ -124,7 +125,7 @@ def gather(view: NodeView) -> AxisMap | Refusal:
     labels, count = _axes(view), view.rank(1)
     if count is None:
         return Refusal("the rank of Gather's indices is unknown")
-    axis = view.integer("axis", 0) % len(labels)
+    axis = axis_among(view.integer("axis", 0), len(labels))
     new = tuple(range(len(labels), len(labels) + count))
     return AxisMap(
         (labels, None),

@@ -14,6 +14,7 @@ import numpy as np
 
 from relayout.graph.read import NodeView
 from relayout.layout.shuffle import EntryPlaces, Shuffle, StoredOrder
+from relayout.layout.shuffled_views import MOST_ENTRIES
 from relayout.layout.splitting import Labels
 from relayout.layout.transport import Refusal, Transport
 from relayout.ops.named_axes import SCALES_PER_AXIS, SOFTMAX_OF_ONE_AXIS, keeps_axes, reduced_axes
@@ -261,6 +262,8 @@ def concat(view: NodeView, orders: Mapping[int, StoredOrder]) -> Sequence[Transp
     whole = [length for length in lengths if isinstance(length, int)]
     shuffles = {port: order for port, order in orders.items() if isinstance(order, Shuffle)}
     if rank is None or len(whole) < len(lengths) or any(s.axis != axis for s in shuffles.values()):
+        return ()
+    if not shuffles or sum(whole) > MOST_ENTRIES:
         return ()
     starts = np.cumsum([0, *whole])
     if RESULT in shuffles:

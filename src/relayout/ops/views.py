@@ -75,7 +75,11 @@ def squeeze(view: NodeView, order: Permutation) -> Transport | Refusal:
 
 def pull_squeeze(view: NodeView, result: Permutation) -> Permutation | Refusal:
     axes = _squeezed_axes(view, view.rank(0))
-    return axes if isinstance(axes, Refusal) else result.insert(axes)
+    if isinstance(axes, Refusal):
+        return axes
+    if view.rank(0) != result.rank + len(axes):
+        return Refusal(f"{view.op_type} does not leave {result.rank} axes")
+    return result.insert(axes)
 
 
 def _squeezed_axes(view: NodeView, rank: int | None) -> tuple[int, ...] | Refusal:

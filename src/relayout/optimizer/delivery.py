@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeAlias
 
 from relayout.errors import RelayoutError
+from relayout.graph.io.destination import Destination, Document, write_documents
 from relayout.graph.io.model import LoadedModel
 from relayout.graph.io.save import Staged, staged
+from relayout.graph.shapes.infer import MOST_EXPANDED_NODES
 from relayout.verify.isolated import compare_isolated
-from relayout.verify.verdict import NumericOptions, NumericVerdict
+from relayout.verify.verdict import NumericOptions, NumericVerdict, unknown
 
 Stage: TypeAlias = Callable[[str], None]
 """Called with the name of each stage as it begins."""
 
 Comparing: TypeAlias = Callable[[Path, Path, NumericOptions], NumericVerdict]
 """The verdict on a file, against the one it was made of."""
+
+
+Beside: TypeAlias = "Callable[[Delivery], Sequence[Document]]"
+"""From a model that is about to be put in its place to the documents that go with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +35,9 @@ class Delivery:
     verdict: NumericVerdict | None = None
     """None where there was nothing to compare, or no comparison was asked for."""
     output: Path | None = None
-    """Where the model was written."""
+    """Where the model was written, or is about to be, as that was given."""
+    staged: Path | None = None
+    """Where the model is while it waits to be put in its place."""
 
     @property
     def refused(self) -> bool:
@@ -52,31 +61,39 @@ def check_names(loaded: LoadedModel, inputs: NumericOptions) -> None:
 def deliver(
     given: LoadedModel,
     made: LoadedModel,
-    output: Path | None,
+    output: Destination | None,
     inputs: NumericOptions | None,
     stage: Stage,
     *,
     changed: bool,
+    beside: Beside = lambda _: (),
     comparing: Comparing = compare_isolated,
 ) -> Delivery:
     """Write a model beside its place, compare, and put it in its place if it is right.
 
-    Without inputs nothing is compared; a model that was not changed is copied.
+    Without inputs nothing is compared; a model that was not changed is copied. `beside` is called
+    when the model was found right, before anything takes its place; the documents it returns are
+    put in theirs together with the model. If it raises, nothing is written.
     """
-    if output is None and not (changed and inputs is not None):
-        return Delivery()
-    delivery = Delivery()
-    with TemporaryDirectory(prefix="relayout-") as folder:
-        place = Path(folder) / "after.onnx" if output is None else output
-        stage("writing")
-        with staged(made, place, changed=changed) as file:
-            if changed and inputs is not None:
-                stage("comparing numbers")
-                delivery = Delivery(compared(given, file, inputs, Path(folder), comparing))
-            if output is not None and not delivery.refused:
-                file.commit()
-                delivery = Delivery(delivery.verdict, output)
-    return delivery
+    compares = changed and inputs is not None
+    with TemporaryDirectory(prefix="relayout-") as scratch, ExitStack() as stack:
+        folder, verdict, file = Path(scratch), None, None
+        if output is not None or compares:
+            stage("writing")
+            place = output or folder / "after.onnx"
+            file = stack.enter_context(staged(made, place, changed=changed))
+        if file is not None and compares and inputs is not None:
+            stage("comparing numbers")
+            verdict = compared(given, file, inputs, folder, comparing)
+        delivery = Delivery(verdict)
+        if delivery.refused:
+            return delivery
+        if file is not None and output is not None:
+            delivery = Delivery(verdict, Path(output.name), file.path)
+            file.commit(beside(delivery))
+        else:
+            write_documents(beside(delivery), folder)
+        return replace(delivery, staged=None)
 
 
 def compared(
@@ -87,6 +104,11 @@ def compared(
     comparing: Comparing = compare_isolated,
 ) -> NumericVerdict:
     """The verdict on a staged model, against the file or the message that was given."""
+    if given.expanded_size > MOST_EXPANDED_NODES:
+        return unknown(
+            f"its functions expand to {given.expanded_size} nodes, and runtimes expand functions:"
+            f" more than {MOST_EXPANDED_NODES} are not run"
+        )
     if given.path is not None:
         return comparing(given.path, file.path, inputs)
     place = folder / "before.onnx"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from os import PathLike
 from pathlib import Path
 
 import onnx
@@ -16,6 +15,7 @@ from relayout.fusion.group_records import group_records, node_records, refusal_r
 from relayout.fusion.groups import Limits
 from relayout.fusion.partition import RELAYOUT
 from relayout.graph.collector import paused_collector
+from relayout.graph.io.destination import Destination, Document, Output
 from relayout.graph.io.load import load
 from relayout.graph.io.model import LoadedModel
 from relayout.graph.io.save import to_proto
@@ -97,7 +97,7 @@ class FuseResult:
 
 def fuse(
     source: ModelSource,
-    output: str | PathLike[str] | None = None,
+    output: Output | None = None,
     *,
     mode: str = RELAYOUT.name,
     level: int = 1,
@@ -109,6 +109,7 @@ def fuse(
     inline: bool = False,
     verify: bool = True,
     inputs: NumericOptions | None = None,
+    ready: Callable[[FuseResult], None] = lambda _: None,
     stage: Stage = lambda _: None,
     comparing: Comparing = compare_isolated,
 ) -> FuseResult:
@@ -125,11 +126,14 @@ def fuse(
     metadata "relayout.stop_fusion" of a node does; `keep_function` names functions of the model,
     each call of which is a kernel of its own.
 
-    Nothing is written if the numbers differ or cannot be compared.
+    `output` is a path or a binary file open for writing. Nothing is written if the numbers differ
+    or cannot be compared. `ready` is called with the result before it takes its place: if it
+    raises, nothing does.
     """
     inputs = inputs or NumericOptions()
     limits = Limits(level, max_depth, max_args)
     options = GroupingOptions(mode, limits, stop, keep_function, wrap_all)
+    place = None if output is None else Destination.of(output)
     stage("reading")
     loaded = load(source)
     check_names(loaded, inputs)
@@ -140,9 +144,17 @@ def fuse(
         message = emit(flat, grouping.partitions) if grouping.partitions else flat.source
     made = replace(flat, source=message, editable=None)
     changed = _differ(loaded.source, message)
-    place = None if output is None else Path(output)
-    compared = inputs if verify else None
-    delivery = deliver(loaded, made, place, compared, stage, changed=changed, comparing=comparing)
+
+    def beside(delivery: Delivery) -> tuple[Document, ...]:
+        ready(FuseResult(loaded, made, grouping, changed, delivery))
+        return ()
+
+    delivery = deliver(
+        *(loaded, made, place, inputs if verify else None, stage),
+        changed=changed,
+        beside=beside,
+        comparing=comparing,
+    )
     return FuseResult(loaded, made, grouping, changed, delivery)
 
 

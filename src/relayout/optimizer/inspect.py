@@ -55,7 +55,9 @@ def infer_layouts(
     record = layouts_record(given, look_of(look), walk_of(walk))
     if target is None:
         return record
-    result = optimize(source, target=target, verify=False)
+    # What came through a pipe is gone there.
+    again = source if given.data is None else given.data
+    result = optimize(again, target=target, verify=False)
     return converted(record, layouts_record(opened(result.model)), target_of(target).name)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
+from typing import TypeAlias
 
 from relayout.assign.choose import ChooseLayouts
 from relayout.assign.strategies.registry import (
@@ -16,7 +18,9 @@ from relayout.assign.strategies.registry import (
     strategy_of,
 )
 from relayout.assign.terms import Terms
+from relayout.errors import RelayoutError
 from relayout.graph.collector import paused_collector
+from relayout.graph.io.destination import Destination, Document, Output
 from relayout.graph.io.free_interface import free_interface
 from relayout.graph.io.load import load
 from relayout.graph.io.model import LoadedModel
@@ -31,7 +35,7 @@ from relayout.optimizer.attempts import (
     Trial,
 )
 from relayout.optimizer.certificates import Taken
-from relayout.optimizer.delivery import Comparing, Stage, check_names, deliver
+from relayout.optimizer.delivery import Comparing, Delivery, Stage, check_names, deliver
 from relayout.optimizer.prepare import Prepared, as_asked, fixed, prepare
 from relayout.optimizer.result import Result
 from relayout.optimizer.rounds import in_rounds
@@ -40,12 +44,15 @@ from relayout.targets.target import ONNX, Target, target_of
 from relayout.verify.isolated import compare_isolated
 from relayout.verify.verdict import NumericOptions
 
+Ready: TypeAlias = Callable[[Result], None]
+"""Called with what is about to be written."""
+
 ROUGH = "what changes rounding was left out, since quantisers turned it into whole steps"
 
 
 def optimize(
     source: ModelSource,
-    output: str | PathLike[str] | None = None,
+    output: Output | None = None,
     *,
     target: str | Target = ONNX,
     keep: Sequence[str] = (),
@@ -60,6 +67,8 @@ def optimize(
     fix_defaults: bool = False,
     verify: bool = True,
     inputs: NumericOptions | None = None,
+    certificate: Output | None = None,
+    ready: Ready = lambda _: None,
     stage: Stage = lambda _: None,
     comparing: Comparing = compare_isolated,
 ) -> Result:
@@ -78,18 +87,21 @@ def optimize(
     opset first: from 23 on Attention is an operator. `fix_defaults` makes constants of inputs that
     have a default, which removes them from the inputs.
 
-    Nothing is written if the numbers differ or cannot be compared. A model for which nothing
-    better was found is written as it came, byte for byte.
+    `output` is a path or a binary file open for writing. Nothing is written if the numbers differ
+    or cannot be compared. A model for which nothing better was found is written as it came, byte
+    for byte. The proof of the choice is written to `certificate` together with the model.
+    `ready` is called with the result before anything takes its place: if it raises, nothing does.
     """
     inputs = replace(inputs or NumericOptions(), fix_defaults=fix_defaults)
     objective = objective_of(minimize)
+    solver = strategy_of(strategy)
+    place, proof = _destinations(output, certificate, source, solver)
     runtime = target_of(target, keep, einsum=einsum, keep_size=keep_size, objective=objective)
     terms = Terms(objective, runtime, inputs.dims, free_inputs, free_outputs)
     stage("reading")
     given = load(source)
     check_names(given, inputs)
-    place, compared_on = None if output is None else Path(output), inputs if verify else None
-    road = _Road(given, place, compared_on, stage, comparing)
+    road = _Road(given, place, proof, inputs if verify else None, ready, stage, comparing)
     asked = as_asked(given, opset, fix_defaults=fix_defaults)
     if asked.frozen is not None:
         return road.copied(terms, asked.frozen)
@@ -97,14 +109,30 @@ def optimize(
     stage("optimising")
     with paused_collector():
         prepared = prepare(asked, runtime, inputs.dims)
-    search = Search(prepared, strategy_of(strategy), Budget(budget))
+    search = Search(prepared, solver, Budget(budget))
     result = road.finished(search, terms, fix_defaults=fix_defaults)
     for careful in terms.with_care:
         if result.shows_rounding:
             search.drop_kept(ROUNDING_SHOWS)
-            result = road.finished(search, careful, fix_defaults=fix_defaults)
-            result.loaded.notices.append(ROUGH)
-    return replace(result, attempts=tuple(map(_attempt_record, search.trials)))
+            result = road.finished(search, careful, ROUGH, fix_defaults=fix_defaults)
+    return result
+
+
+def _destinations(
+    output: Output | None, certificate: Output | None, source: ModelSource, strategy: Strategy
+) -> tuple[Destination | None, Destination | None]:
+    """Where the model and its proof go, found to be places that can be written to."""
+    place = None if output is None else Destination.of(output)
+    if certificate is None:
+        return place, None
+    if not strategy.proves:
+        raise RelayoutError("a certificate needs the exact strategy: only that one proves anything")
+    proof = Destination.of(certificate)
+    if place is not None and proof.is_same(place):
+        raise RelayoutError("the model and its certificate cannot be written to the same place")
+    if isinstance(source, str | PathLike) and proof.is_same(Destination(str(source), Path(source))):
+        raise RelayoutError("the certificate would overwrite the given model")
+    return place, proof
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +140,11 @@ class _Road:
     """From what was tried to a file in its place."""
 
     given: LoadedModel
-    output: Path | None
+    output: Destination | None
+    certificate: Destination | None
     inputs: NumericOptions | None
     """What the numbers are compared on; None where they are not compared."""
+    ready: Ready
     stage: Stage
     comparing: Comparing
 
@@ -122,11 +152,13 @@ class _Road:
         """A model that may not be changed."""
         kept = self.given.clone()
         kept.notices.append(f"copied as it is: {reason}")
+        if self.certificate is not None:
+            kept.notices.append("no certificate: the model was copied as it is")
         nothing = Measure(0, 0, 0)
         result = Result(kept, ChooseLayouts(terms), nothing, nothing, (), False, {})
-        return self._delivered(result, self.output, None)
+        return self._delivered(result, None)
 
-    def finished(self, search: Search, terms: Terms, *, fix_defaults: bool) -> Result:
+    def finished(self, search: Search, terms: Terms, *notices: str, fix_defaults: bool) -> Result:
         """The best of some attempts, verified and written."""
         self.stage("optimising")
         with paused_collector():
@@ -142,8 +174,10 @@ class _Road:
             is_fixed = kept.source is not self.given.source
             informed = None if is_fixed else search.prepared.informed
             result = replace(result, changed=is_fixed, informed=informed, outcomes=())
+        result.loaded.notices.extend(notices)
         taken = self._taken(trials, fix_defaults=fix_defaults)
-        return self._handed_over(replace(result, rounds=tuple(taken)))
+        attempts = tuple(map(_attempt_record, search.trials))
+        return self._handed_over(replace(result, rounds=tuple(taken), attempts=attempts))
 
     def _taken(self, trials: Sequence[Trial], *, fix_defaults: bool) -> Iterator[Taken]:
         """The rounds that trials are the best of, each given what the one before it made."""
@@ -158,29 +192,39 @@ class _Road:
     def _handed_over(self, result: Result) -> Result:
         """Deliver a model; one whose interface may change is verified before that happens."""
         if not result.choose.terms.frees:
-            return self._delivered(result, self.output, self.inputs)
+            return self._delivered(result, self.inputs)
         if self.inputs is not None:
-            result = self._delivered(result, None, self.inputs)
-        return self._delivered(_freed(result), self.output, None) if result.accepted else result
+            changed, comparing = result.changed, self.comparing
+            delivery = deliver(
+                *(self.given, result.loaded, None, self.inputs, self.stage),
+                changed=changed,
+                comparing=comparing,
+            )
+            result = replace(result, verdict=delivery.verdict)
+        return self._delivered(_freed(result), None) if result.accepted else result
 
-    def _delivered(
-        self, result: Result, output: Path | None, inputs: NumericOptions | None
-    ) -> Result:
+    def _delivered(self, result: Result, inputs: NumericOptions | None) -> Result:
         """Compare the model with the given one, and write it if it is right."""
+
+        def beside(delivery: Delivery) -> Iterator[Document]:
+            delivered = _as_delivered(result, delivery)
+            if self.certificate is not None and result.chooses:
+                proof = delivered.certified(delivery.staged)
+                yield Document(self.certificate, json.dumps(proof).encode())
+            self.ready(delivered)
+
         delivery = deliver(
-            self.given,
-            result.loaded,
-            output,
-            inputs,
-            self.stage,
+            *(self.given, result.loaded, self.output, inputs, self.stage),
             changed=result.changed,
+            beside=lambda delivery: tuple(beside(delivery)),
             comparing=self.comparing,
         )
-        return replace(
-            result,
-            verdict=delivery.verdict or result.verdict,
-            output=delivery.output or result.output,
-        )
+        return _as_delivered(result, delivery)
+
+
+def _as_delivered(result: Result, delivery: Delivery) -> Result:
+    verdict, output = delivery.verdict or result.verdict, delivery.output or result.output
+    return replace(result, verdict=verdict, output=output)
 
 
 def _result(trials: Sequence[Trial], prepared: Prepared, loaded: LoadedModel) -> Result:

@@ -121,15 +121,18 @@ class Result:
         It names the given model and the result by their hashes: of the written file as it is now,
         or of the message where none was written.
         """
+        is_file = self.output is not None and self.output.is_file()
+        return self.certified(self.output if is_file else None)
+
+    def certified(self, file: Path | None) -> dict[str, Any]:
+        """As `certificate`, of a result that is in this file, or else in memory only."""
         if not self.chooses:
             raise RelayoutError("the model was copied as it is, so there is nothing to prove")
         if not self.choose.proves:
             raise RelayoutError("only the exact strategy proves anything about its choice")
-        if self.output is None:
-            written = digest_of(self.model, self.loaded.files)
-        else:
-            written = digest_of_file(self.output)
-        return certificate_of(self.rounds, written)
+        if file is not None:
+            return certificate_of(self.rounds, digest_of_file(file))
+        return certificate_of(self.rounds, digest_of(self.model, self.loaded.files))
 
     @property
     def _constant_bytes(self) -> tuple[int, int]:

@@ -25,6 +25,12 @@ from relayout.rewrite.worklist import consumers
 SMALL_BYTES = 1 << 20
 """A constant up to this size may be made though it is larger than what it is made from."""
 
+MOST_GROWTH = 1 << 26
+"""So many bytes all that is folded in a graph may take beyond what it is made from."""
+
+GROWTH = "relayout.growth"
+"""The key under which a graph carries how many bytes that are by now."""
+
 SHAPE_BYTES = 1 << 13
 """Shapes, axes and the like are smaller than this."""
 
@@ -49,10 +55,14 @@ class FoldConstants:
     def apply(self, node: ir.Node, editor: Editor) -> Iterable[ir.Node] | None:
         if not _may_be_known(node) or not _may_fold(node):
             return None
+        result, notes = node.outputs[0], editor.region.graph.meta
+        growth = notes.get(GROWTH, 0) + max(0, (_bytes(result) or 0) - _freed_bytes(node))
+        if growth > MOST_GROWTH:
+            return None
         array = _known(node, editor)
         if array is None:
             return None
-        result = node.outputs[0]
+        notes[GROWTH] = growth
         tensor = tensor_of(array, result.dtype)
         touched = consumers(result)
         constant = editor.constant(tensor, hint=f"{result.name}_folded", before=node)

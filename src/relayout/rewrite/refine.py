@@ -12,6 +12,7 @@ from relayout.graph.editing.learning import learn_rank, learn_type, sharpen
 from relayout.graph.read import Shape, is_op, perm_of, shape_of
 from relayout.graph.region import subgraphs_of
 from relayout.graph.shapes.infer import infer_further
+from relayout.graph.shapes.node import is_unreadable, opaque
 from relayout.layout.blocks import is_invented
 from relayout.ops.lengths.sweep import carry_lengths, has_unnamed_length
 from relayout.ops.measure import copying_nodes, moving_transposes
@@ -121,7 +122,9 @@ def _light_graph(graph: ir.Graph) -> onnx.GraphProto:
     ]
     return onnx.GraphProto(
         name=graph.name or "graph",
-        node=[ir.serde.serialize_node(node) for node in graph],
+        node=[
+            opaque(node) if is_unreadable(node) else ir.serde.serialize_node(node) for node in graph
+        ],
         input=[ir.serde.serialize_value(value) for value in values[: len(graph.inputs)]],
         output=[onnx.ValueInfoProto(name=value.name) for value in graph.outputs],
         initializer=constants,

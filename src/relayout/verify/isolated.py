@@ -7,8 +7,9 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import onnx
 
@@ -54,24 +55,54 @@ def verdict_of(
 
     It must not take more than some seconds and bytes of memory.
     """
+    text = json.dumps({**request, "memory": memory})
     try:
-        done = subprocess.run(
-            [sys.executable, "-m", worker],
-            input=json.dumps({**request, "memory": memory}),
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            timeout=seconds,
-            env=_environment(),
-            check=False,
-        )
+        status, output, errors = _answered(worker, text, seconds)
     except subprocess.TimeoutExpired:
         return unknown(f"the comparison took more than {seconds:g} s")
     except OSError as error:
         return unknown(f"no process could be started: {error}")
-    if done.returncode == 0:
-        return NumericVerdict.from_json(json.loads(done.stdout))
-    return unknown(_death(done.returncode, done.stderr, memory))
+    if status == 0:
+        return NumericVerdict.from_json(json.loads(output))
+    return unknown(_death(status, errors, memory))
+
+
+def _answered(worker: str, request: str, seconds: float) -> tuple[int, str, str]:
+    """The exit code of a worker, and what it wrote to its output and its errors."""
+    child = subprocess.Popen(
+        [sys.executable, "-m", worker],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        errors="replace",
+        env=_environment(),
+    )
+    # The line to the worker stays open, and out of reach of `communicate`, which would close it:
+    # the worker ends when it closes, however this process ends.
+    line, child.stdin = child.stdin, None
+    with child:
+        try:
+            _say(line, request)
+            output, errors = child.communicate(timeout=seconds)
+        finally:
+            child.kill()
+            _hang_up(line)
+    return child.returncode, output, errors
+
+
+def _say(line: IO[str] | None, request: str) -> None:
+    """Send a request; that a worker died before it read one is seen from how it ended."""
+    if line is not None:
+        with suppress(BrokenPipeError):
+            line.write(f"{request}\n")
+            line.flush()
+
+
+def _hang_up(line: IO[str] | None) -> None:
+    if line is not None:
+        with suppress(BrokenPipeError):
+            line.close()
 
 
 def _environment() -> Mapping[str, str]:

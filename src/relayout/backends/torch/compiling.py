@@ -19,9 +19,10 @@ from relayout.backends.torch.program.dtypes import precision_of
 from relayout.backends.torch.program.program import Program, eager_steps
 from relayout.backends.torch.runtime.model import Model
 from relayout.backends.torch.verification import compare_written
-from relayout.errors import RelayoutError, VerificationError, quoted
+from relayout.errors import RelayoutError, VerificationError
 from relayout.graph.collector import paused_collector
 from relayout.graph.io.defaults import without_defaults
+from relayout.graph.io.destination import Destination, cannot_write, hand_over, reason_of
 from relayout.graph.io.load import load
 from relayout.graph.io.model import LoadedModel
 from relayout.graph.io.save import staged
@@ -32,6 +33,7 @@ from relayout.targets.target import TORCH
 from relayout.verify.verdict import NumericOptions, NumericVerdict
 
 DEVICES = ("cpu", "cuda")
+WEIGHTS = ".safetensors"
 MODULE = "model.py"
 """The name of a module that is written only to be verified."""
 
@@ -56,7 +58,7 @@ def write_module(
     stage: Stage = lambda _: None,
 ) -> Compilation:
     """A module with its weights beside it, written only if it is verified or nobody asked."""
-    place, verdict = Path(output), None
+    place, verdict = _place(output), None
     given, program = _chosen(source, options, stage)
     stage("writing")
     with _written(program, place) as files:
@@ -116,25 +118,29 @@ def _written(program: Program, place: Path | None) -> Iterator[tuple[Path, Path]
         try:
             scratch = stack.enter_context(TemporaryDirectory(prefix=".relayout-", dir=folder))
             module = Path(scratch) / (MODULE if place is None else place.name)
-            weights = module.with_suffix(".safetensors")
+            weights = module.with_suffix(WEIGHTS)
             source = write_source(program, weights.name)
             write_weights(weights, source.arrays())
             module.write_text(source.text, encoding="utf-8")
         except OSError as error:
-            raise _cannot_write(place or module, error) from None
+            raise cannot_write(place or MODULE, reason_of(error)) from None
         yield module, weights
 
 
+def _place(output: str | PathLike[str]) -> Path:
+    """Where a module goes, with its weights beside it; refuses where one of them could not."""
+    module = Destination.of(output)
+    if module.path is None or module.is_stream:
+        raise cannot_write(output, "a module needs a file, with its weights in one beside it")
+    Destination.of(module.path.with_suffix(WEIGHTS))
+    return module.path
+
+
 def _put(files: Iterable[Path], place: Path) -> tuple[Path, ...]:
-    """Let files that lie in a folder beside their place have it."""
-    try:
-        return tuple(file.replace(place.with_name(file.name)) for file in files)
-    except OSError as error:
-        raise _cannot_write(place, error) from None
-
-
-def _cannot_write(place: Path, error: OSError) -> RelayoutError:
-    return RelayoutError(f"cannot write {quoted(str(place))}: {error.strerror}")
+    """Let files that lie in a folder beside their place have it: the module is the last."""
+    places = {file: place.with_name(file.name) for file in files}
+    hand_over([(file, Destination.of(at)) for file, at in reversed(places.items())])
+    return tuple(places.values())
 
 
 def _verdict(

@@ -14,6 +14,9 @@ from relayout.graph.io.model import LoadedModel
 from relayout.graph.read import version_of
 from relayout.ops.versions.raising import raised
 
+MOST_NODES = 20_000
+"""A model whose functions expand to more nodes is not compiled."""
+
 
 def editable(loaded: LoadedModel) -> LoadedModel:
     """The model in an opset that can be worked on."""
@@ -36,6 +39,11 @@ def expanded(loaded: LoadedModel) -> LoadedModel:
     lacking = [] if loaded.source.functions else missing(loaded.ir)
     if not loaded.source.functions and not lacking:
         return loaded
+    if loaded.expanded_size > MOST_NODES:
+        raise RelayoutError(
+            f"its functions expand to {loaded.expanded_size} nodes,"
+            f" more than the {MOST_NODES} that are compiled"
+        )
     message = onnx.ModelProto()
     message.CopyFrom(loaded.source)
     if loaded.path is not None:

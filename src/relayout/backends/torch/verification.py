@@ -13,7 +13,7 @@ from relayout.verify.bindings import open_dims, ports_to_try
 from relayout.verify.cases import CaseFinder
 from relayout.verify.difference import TOLERANCES
 from relayout.verify.inputs import Draw, draw_feeds, undrawable
-from relayout.verify.interface import Interface, Port, interface_of
+from relayout.verify.interface import Interface, Port, UnreadableModelError, interface_of
 from relayout.verify.isolated import default_memory, verdict_of
 from relayout.verify.judge import Judge
 from relayout.verify.runtimes import RUNTIMES, RefusedError, Run, Runtime, read
@@ -77,7 +77,10 @@ def _runner(model: Model) -> Run:
 
 def drawn_feeds(path: Path, options: NumericOptions) -> dict[str, Any]:
     """Normal numbers for the inputs of a model; every open length must have been named."""
-    interface = interface_of(path)
+    try:
+        interface = interface_of(path)
+    except UnreadableModelError as error:
+        raise RelayoutError(str(error)) from None
     ports = next(iter(ports_to_try(interface.required, options)))
     for port in ports:
         if undrawable(port):

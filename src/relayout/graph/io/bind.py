@@ -87,7 +87,8 @@ class _Binder:
             attribute = ir.AttrTensors(source.name, tensors, doc_string=attribute.doc_string)
             node.attributes[source.name] = attribute
         else:
-            messages = source.graphs or [source.g]
+            is_one = attribute.type == ir.AttributeType.GRAPH
+            messages = [source.g] if is_one else source.graphs
             for graph, message in zip(bodies_in(attribute), messages, strict=True):
                 self.bind(graph, message)
                 graph.meta[HOLDER] = source
@@ -172,7 +173,7 @@ def _is_text(data: bytes) -> bool:
     return True
 
 
-_DATA_TYPES = {int(dtype) for dtype in ir.DataType}
+_DATA_TYPES = {int(dtype) for dtype in ir.DataType if dtype != ir.DataType.UNDEFINED}
 
 
 def _can_hold(declared: onnx.TypeProto) -> bool:

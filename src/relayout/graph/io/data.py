@@ -48,13 +48,16 @@ class NewFiles:
             path.mkdir()
             self.made.append(path)
 
+    def keep(self) -> None:
+        self.made.clear()
+
     def take_back(self) -> None:
         for path in reversed(self.made):
             if path.is_dir():
                 path.rmdir()
             else:
                 path.unlink(missing_ok=True)
-        self.made.clear()
+        self.keep()
 
 
 @dataclass(slots=True)

@@ -14,6 +14,7 @@ from relayout.graph.io.sources import Given, ModelSource, given
 from relayout.graph.io.tensors import check_inline
 from relayout.graph.messages.apart import kept_apart, restore_names
 from relayout.graph.messages.functions import expanded_size
+from relayout.graph.messages.schemas import check_nodes
 from relayout.graph.messages.scoping import check_scopes, sorted_copy
 from relayout.graph.messages.skeleton import skeleton_of
 from relayout.graph.messages.walk import is_external, tensors_of
@@ -38,7 +39,7 @@ def reloaded(loaded: LoadedModel, message: onnx.ModelProto) -> LoadedModel:
     """A message that was made of a model's, with the same data files, ready for editing."""
     files = loaded.files
     restore_names(message, loaded.renamed)
-    start = Given(message, loaded.path, files.folder, loaded.spill)
+    start = Given(message, loaded.path, files.folder, spill=loaded.spill)
     return _examined(start, allow_hard_links=files.allow_hard_links)
 
 
@@ -50,6 +51,7 @@ def _examined(start: Given, *, allow_hard_links: bool) -> LoadedModel:
         start.message,
         _external_files(start, allow_hard_links=allow_hard_links),
         path=start.path,
+        data=start.data,
         spill=start.spill,
     )
     for tensor, place in tensors_of(start.message):
@@ -74,7 +76,8 @@ def _external_files(start: Given, *, allow_hard_links: bool) -> ExternalFiles:
 def _prepare(loaded: LoadedModel) -> None:
     """Check the graph itself, infer shapes and build the form that passes edit."""
     check_imports(loaded.source)
-    size = expanded_size(loaded.source)
+    check_nodes(loaded.source)
+    size = loaded.expanded_size = expanded_size(loaded.source)
     apart = kept_apart(loaded.source)
     loaded.source, loaded.renamed = apart.model, apart.given
     loaded.notices.extend(apart.notices)

@@ -32,6 +32,8 @@ class LoadedModel:
     files: ExternalFiles
     path: Path | None = None
     """The file it was read from, if any."""
+    data: bytes | None = None
+    """The bytes it was read from, if it was given as such."""
     editable: ir.Model | None = None
     renamed: Mapping[str, str] = field(default_factory=dict)
     """By the names of values in `source` that are new, those they came with."""
@@ -39,6 +41,8 @@ class LoadedModel:
     """Why the model may only be copied through; None when it may be edited."""
     notices: list[str] = field(default_factory=list)
     """What the user should know."""
+    expanded_size: int = 0
+    """How many nodes there are if each call of a function is replaced by what it calls."""
     spill: TemporaryDirectory[str] | None = None
     """Keeps the files of a model that was too large for memory alive as long as this object."""
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import onnx
 from onnx import TensorProto
 
-from relayout.errors import RelayoutError, quoted
+from relayout.errors import RelayoutError
 from relayout.graph.io.data import (
     DataFile,
     NewFiles,
@@ -21,10 +20,19 @@ from relayout.graph.io.data import (
     relocate,
     synchronise,
 )
+from relayout.graph.io.destination import (
+    Destination,
+    Document,
+    Output,
+    beside,
+    cannot_write,
+    hand_over,
+    reason_of,
+)
 from relayout.graph.io.external import location_of
 from relayout.graph.io.merge import Inline, merged
 from relayout.graph.io.model import SOURCE, LoadedModel
-from relayout.graph.io.sources import LARGEST_IN_MEMORY, encoded, format_of
+from relayout.graph.io.sources import BINARY, LARGEST_IN_MEMORY, encoded, format_of
 from relayout.graph.io.tensors import bytes_needed
 from relayout.graph.messages.walk import is_external, tensors_of
 
@@ -41,15 +49,18 @@ class Staged:
     path: Path
     """Where it can be read and verified, beside its target."""
     target: Path
+    """The place that its data files lie beside."""
+    destination: Destination
     files: NewFiles = field(default_factory=NewFiles)
     committed: bool = False
 
-    def commit(self) -> None:
-        """Put the model in its place, in one step."""
-        self.path.replace(self.target)
-        self.files.made.clear()
+    def commit(self, documents: Sequence[Document] = ()) -> None:
+        """Put the model in its place, in one step, and documents in theirs just before."""
+        scratch = self.target.parent
+        staged = [document.staged(self.files, scratch) for document in documents]
+        hand_over([*staged, (self.path, self.destination)])
+        self.files.keep()
         self.committed = True
-        _synchronise_folder(self.target.parent)
 
 
 def save(loaded: LoadedModel, target: Path, *, changed: bool) -> None:
@@ -58,34 +69,61 @@ def save(loaded: LoadedModel, target: Path, *, changed: bool) -> None:
 
 
 @contextmanager
-def staged(loaded: LoadedModel, target: Path, *, changed: bool) -> Iterator[Staged]:
+def staged(loaded: LoadedModel, output: Output | Destination, *, changed: bool) -> Iterator[Staged]:
     """Write a model beside its target; what is not committed when the block ends is removed.
 
     A model that was not changed is copied byte for byte. Data files are never overwritten, so the
-    input and the output may be one file.
+    input and the output may be one file. A model for a stream is staged in a folder of its own.
     """
-    if target.is_dir():
-        raise RelayoutError(f"cannot write {quoted(str(target))}: it is a folder")
-    if not target.parent.is_dir():
-        raise RelayoutError(f"cannot write {quoted(str(target))}: its folder does not exist")
-    name = f".{target.stem}.{secrets.token_hex(6)}{target.suffix}"
-    stage = Staged(target.parent / name, target)
-    try:
-        _write(loaded, stage, changed=changed and loaded.frozen is None)
-        yield stage
-    finally:
-        if not stage.committed:
-            stage.files.take_back()
+    destination = output if isinstance(output, Destination) else Destination.of(output)
+    with TemporaryDirectory(prefix="relayout-") as scratch:
+        place = destination.path
+        if place is None or destination.is_stream:
+            place = Path(scratch) / "model.onnx"
+        stage = Staged(beside(place), place, destination)
+        try:
+            try:
+                _write(loaded, stage, changed=changed and loaded.frozen is None)
+            except OSError as error:
+                raise cannot_write(destination.name, reason_of(error)) from None
+            yield stage
+        finally:
+            if not stage.committed:
+                stage.files.take_back()
 
 
 def _write(loaded: LoadedModel, stage: Staged, *, changed: bool) -> None:
-    message = _merged_with_data(loaded, stage) if changed else loaded.given
-    if not _same_folder(loaded, stage.target.parent):
-        message = _bring_files(loaded, message, stage)
+    if stage.destination.is_stream:
+        message = _in_one_message(loaded, changed=changed)
+    else:
+        message = _merged_with_data(loaded, stage) if changed else loaded.given
+        if not _same_folder(loaded, stage.target.parent):
+            message = _bring_files(loaded, message, stage)
     data = _content(loaded, message, stage.target, changed=changed)
     with stage.files.create(stage.path) as file:
         file.write(data)
         synchronise(file)
+
+
+def _in_one_message(loaded: LoadedModel, *, changed: bool) -> onnx.ModelProto:
+    """A model with all its data inside, since nothing can lie beside a stream."""
+    size = _given_bytes(loaded.source) + _new_bytes(loaded) + _outside_bytes(loaded.source)
+    if size > LARGEST_IN_MEMORY:
+        raise RelayoutError(
+            f"a model with {size} bytes of data cannot be written to a stream;"
+            " give the path of a file, so that data can lie beside it"
+        )
+    message = to_proto(loaded) if changed else loaded.source
+    if not any(is_external(tensor) for tensor, _ in tensors_of(message)):
+        return message
+    result = onnx.ModelProto()
+    result.CopyFrom(message)
+    for tensor in [tensor for tensor, _ in tensors_of(result) if is_external(tensor)]:
+        data = loaded.files.tensor(tensor).tobytes()
+        tensor.ClearField("external_data")
+        tensor.ClearField("data_location")
+        tensor.raw_data = data
+    return result
 
 
 def _bring_files(loaded: LoadedModel, message: onnx.ModelProto, stage: Staged) -> onnx.ModelProto:
@@ -108,7 +146,11 @@ def _content(
     loaded: LoadedModel, message: onnx.ModelProto, target: Path, *, changed: bool
 ) -> bytes:
     form = format_of(target)
-    if not changed and loaded.path is not None and format_of(loaded.path) == form:
+    if changed or message is not loaded.source:
+        return encoded(message, form)
+    if loaded.data is not None and form == BINARY:
+        return loaded.data
+    if loaded.path is not None and format_of(loaded.path) == form:
         return loaded.path.read_bytes()
     return encoded(message, form)
 
@@ -138,6 +180,12 @@ def _given_bytes(message: onnx.ModelProto) -> int:
     )
 
 
+def _outside_bytes(message: onnx.ModelProto) -> int:
+    """The bytes of the tensors that a message keeps in files."""
+    tensors = tensors_of(message)
+    return sum(bytes_needed(tensor, place) for tensor, place in tensors if is_external(tensor))
+
+
 def _new_bytes(loaded: LoadedModel) -> int:
     """The bytes of initialisers that are not of the given model."""
     if loaded.editable is None:
@@ -158,14 +206,3 @@ def _locations(message: onnx.ModelProto) -> list[str]:
 def _same_folder(loaded: LoadedModel, folder: Path) -> bool:
     given = loaded.files.folder
     return given is not None and loaded.spill is None and given.samefile(folder)
-
-
-def _synchronise_folder(folder: Path) -> None:
-    """Wait until a renaming is on the disk, where the system reports that."""
-    if os.name != "posix":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -20,6 +20,9 @@ BINARY = "protobuf"
 LARGEST_MESSAGE = 2**31 - 1
 """No larger message can be written or read; a limit of the format."""
 
+GIVEN_BYTES = "what was given"
+"""How bytes that came without a name are called."""
+
 LARGEST_IN_MEMORY = 1_900_000_000
 """A model with more data than this goes through files."""
 
@@ -32,7 +35,10 @@ class ExportedProgram(Protocol):
     def model(self) -> ir.Model: ...
 
 
-ModelSource: TypeAlias = str | os.PathLike[str] | onnx.ModelProto | ir.Model | ExportedProgram
+ModelSource: TypeAlias = (
+    str | os.PathLike[str] | bytes | onnx.ModelProto | ir.Model | ExportedProgram
+)
+"""A path, the bytes of a file, or a model in one of the forms that it has in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +49,8 @@ class Given:
     path: Path | None = None
     folder: Path | None = None
     """Where external data lies, if there is any."""
+    data: bytes | None = None
+    """What it was read from, where that was no file."""
     spill: TemporaryDirectory[str] | None = None
 
 
@@ -52,13 +60,14 @@ def given(source: ModelSource) -> Given:
         return _from_message(source)
     if isinstance(source, ir.Model):
         return _from_ir(source)
+    if isinstance(source, bytes):
+        return Given(_from_bytes(source, GIVEN_BYTES, BINARY), data=source)
     if isinstance(source, str | os.PathLike):
-        path = Path(source)
-        return Given(_from_file(path), path, path.parent)
+        return _from_path(Path(source))
     if isinstance(source, ExportedProgram):
         return _from_ir(source.model)
     raise RelayoutError(
-        f"a model is given as a path, an onnx.ModelProto, an onnx_ir.Model"
+        f"a model is given as a path, as bytes, as an onnx.ModelProto, an onnx_ir.Model"
         f" or an exported program, not as {type(source).__name__}"
     )
 
@@ -91,25 +100,51 @@ def _from_message(message: onnx.ModelProto) -> Given:
     return Given(message)
 
 
-def _from_file(path: Path) -> onnx.ModelProto:
-    data = _read(path)
+def _from_path(path: Path) -> Given:
+    if not path.is_fifo():
+        return Given(_from_file(path), path, path.parent)
+    # A pipe can be read once only, so what is needed again is what was read.
+    data = _read_pipe(path)
+    return Given(_from_bytes(data, quoted(str(path)), format_of(path)), data=data)
+
+
+def _read_pipe(path: Path) -> bytes:
+    """All that is written to a pipe, unless no one does: that would be waited for."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        with os.fdopen(descriptor, "rb") as file:
+            os.set_blocking(descriptor, True)
+            data = file.read(LARGEST_MESSAGE + 1)
+    except OSError as error:
+        raise BadModelError(f"{quoted(str(path))} cannot be read: {error.strerror}") from None
     if not data:
-        raise BadModelError(f"{quoted(str(path))} is empty")
-    format_name = format_of(path)
+        raise BadModelError(f"{quoted(str(path))} is a pipe that no one writes to")
+    return data
+
+
+def _from_file(path: Path) -> onnx.ModelProto:
+    return _from_bytes(_read(path), quoted(str(path)), format_of(path))
+
+
+def _from_bytes(data: bytes, name: str, format_name: str) -> onnx.ModelProto:
+    if not data:
+        raise BadModelError(f"{name} is empty")
+    if len(data) > LARGEST_MESSAGE:
+        raise _too_large(name)
     try:
         model: onnx.ModelProto = registry.get(format_name).deserialize_proto(
             data, onnx.ModelProto()
         )
     except (DecodeError, ValueError, onnx.parser.ParseError) as error:
-        raise BadModelError(_not_a_model(path, format_name, error)) from None
+        raise BadModelError(_not_a_model(name, format_name, error)) from None
     return model
 
 
-def _not_a_model(path: Path, format_name: str, error: Exception) -> str:
+def _not_a_model(name: str, format_name: str, error: Exception) -> str:
     if format_name != BINARY:
-        return f"{quoted(str(path))} is not an ONNX model in {format_name} form: {_line(error)}"
+        return f"{name} is not an ONNX model in {format_name} form: {_line(error)}"
     return (
-        f"{quoted(str(path))} is not an ONNX model"
+        f"{name} is not an ONNX model"
         " (damaged, cut short, nested too deep, or something else altogether)"
     )
 
@@ -120,14 +155,18 @@ def _read(path: Path) -> bytes:
         if not stat.S_ISREG(status.st_mode):
             raise BadModelError(f"{quoted(str(path))} is not a plain file")
         if status.st_size > LARGEST_MESSAGE:
-            raise BadModelError(
-                f"{quoted(str(path))} is larger than 2 GiB, which no ONNX file may be;"
-                " its weights belong in external data"
-            )
+            raise _too_large(quoted(str(path)))
         return path.read_bytes()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise BadModelError(f"{quoted(str(path))} cannot be read: {reason}") from None
+
+
+def _too_large(name: str) -> BadModelError:
+    return BadModelError(
+        f"{name} is larger than 2 GiB, which no ONNX file may be;"
+        " its weights belong in external data"
+    )
 
 
 def _from_ir(model: ir.Model) -> Given:

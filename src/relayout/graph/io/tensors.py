@@ -9,6 +9,9 @@ import onnx_ir as ir
 
 from relayout.errors import BadModelError, quoted
 
+MOST_AXES = 64
+"""Arrays of numpy have no more."""
+
 LARGEST = 2**40
 """No tensor may claim more bytes than this."""
 
@@ -85,4 +88,7 @@ def _entries(tensor: onnx.TensorProto, place: str) -> int:
 def _elements(tensor: onnx.TensorProto, place: str) -> int:
     if any(dim < 0 for dim in tensor.dims):
         raise BadModelError(f"{label(tensor, place)} has a negative dim: {list(tensor.dims)}")
+    if len(tensor.dims) > MOST_AXES:
+        axes = len(tensor.dims)
+        raise BadModelError(f"{label(tensor, place)} has {axes} axes, more than {MOST_AXES}")
     return math.prod(tensor.dims)

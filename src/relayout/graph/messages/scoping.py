@@ -57,6 +57,7 @@ class _Checker:
 
         The depth of this recursion is bounded by the check in `nested_bodies`.
         """
+        _check_named_outputs(body)
         defined = _definitions(body)
         reads = [self.reads(node) for node in body.node]
         free = {
@@ -108,6 +109,11 @@ def free_names(graph: onnx.GraphProto) -> list[str]:
     read = [name for body in bodies for node in body.node for name in node.input]
     given = [name for body in bodies for name in _output_names(body)]
     return [name for name in (*read, *given) if name not in defined]
+
+
+def _check_named_outputs(body: Body) -> None:
+    if isinstance(body, onnx.GraphProto) and not all(value.name for value in body.output):
+        raise BadModelError(f"{_title(body)} has an output without a name")
 
 
 def _definitions(body: Body) -> dict[str, int]:

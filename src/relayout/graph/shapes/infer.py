@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import onnx
 
-from relayout.errors import quoted
+from relayout.errors import BadModelError, quoted
 from relayout.graph.messages.axes import sort_axes
 from relayout.graph.messages.perms import check_perms
 from relayout.graph.messages.skeleton import FIRST_WITH_DEFAULTS
@@ -20,6 +20,7 @@ from relayout.graph.shapes.claims import (
     is_informative,
     without_lengths,
 )
+from relayout.graph.shapes.propagation import MOST_ENTRIES, most_entries
 from relayout.graph.shapes.ranks import derived_shapes
 
 MOST_EXPANDED_NODES = 100_000
@@ -131,8 +132,14 @@ _FAILURES = (
 
 
 def _run(model: onnx.ModelProto, notices: list[str]) -> onnx.ModelProto:
+    entries = most_entries(model)
     try:
-        return onnx.shape_inference.infer_shapes(model, data_prop=True)
+        if entries <= MOST_ENTRIES:
+            return onnx.shape_inference.infer_shapes(model, data_prop=True)
+        notices.append(
+            f"lengths that are computed are not followed: that could take {entries} entries,"
+            f" more than {MOST_ENTRIES}"
+        )
     except _FAILURES:
         pass
     try:
@@ -248,7 +255,22 @@ def _settle_interface(result: onnx.GraphProto, given: onnx.GraphProto, notices: 
             output.type.CopyFrom(inputs[declared.name])
         if not is_informative(declared.type):
             continue
+        _check_element(declared.name, declared.type, output.type)
         if contradict(declared.type, output.type):
             notices.append(f"output {quoted(declared.name)} declares a shape it cannot have")
         elif not is_informative(output.type):
             output.type.CopyFrom(without_lengths(declared.type))
+
+
+def _check_element(name: str, declared: onnx.TypeProto, inferred: onnx.TypeProto) -> None:
+    """Refuse an output of another element type than it is computed in, as runtimes do."""
+    wanted, found = (_element(each) for each in (declared, inferred))
+    if wanted and found and wanted != found:
+        raise BadModelError(f"output {quoted(name)} is declared as {wanted}, but is {found}")
+
+
+def _element(declared: onnx.TypeProto) -> str | None:
+    """The name of an element type; None where there is none that is known."""
+    names = onnx.TensorProto.DataType
+    kind = declared.tensor_type.elem_type
+    return names.Name(kind) if kind and kind in names.values() else None

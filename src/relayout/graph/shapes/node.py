@@ -11,6 +11,25 @@ from onnx.shape_inference import InferenceError
 
 from relayout.graph.messages.axes import sort_axes
 from relayout.graph.read import constant_of, schema_of
+from relayout.graph.region import subgraphs_of
+
+
+def is_unreadable(node: ir.Node) -> bool:
+    """Whether a node cannot be written: it has, or one inside it, what onnx-ir cannot hold."""
+    kinds = [attribute.type for attribute in node.attributes.values()]
+    if ir.AttributeType.UNDEFINED in kinds:
+        return True
+    return any(is_unreadable(inner) for graph in subgraphs_of(node) for inner in graph)
+
+
+def opaque(node: ir.Node) -> onnx.NodeProto:
+    """A node of which only operands and results are known."""
+    return onnx.NodeProto(
+        op_type=node.op_type,
+        domain="relayout.opaque",
+        input=["" if value is None else value.name or "" for value in node.inputs],
+        output=[value.name or "" for value in node.outputs],
+    )
 
 
 def inferred_types(
@@ -22,7 +41,7 @@ def inferred_types(
     """
     schema = schema_of(node.op_type, version, node.domain)
     operands = [value for value in node.inputs if value is not None]
-    if schema is None or any(value.type is None for value in operands):
+    if schema is None or any(value.type is None for value in operands) or is_unreadable(node):
         return {}
     types = {value.name or "": ir.serde.serialize_value(value).type for value in operands}
     message = ir.serde.serialize_node(node)

@@ -141,8 +141,14 @@ def _equal(left: Length, right: Length) -> Length:
 
 
 ARITHMETIC: dict[str, Arithmetic] = {
-    "Add": plus, "Sub": minus, "Mul": times, "Div": _divided, "Mod": _remainder,
-    "Max": _larger, "Min": _smaller, "Equal": _equal,
+    "Add": plus,
+    "Sub": minus,
+    "Mul": times,
+    "Div": _divided,
+    "Mod": _remainder,
+    "Max": _larger,
+    "Min": _smaller,
+    "Equal": _equal,
 }
 
 
