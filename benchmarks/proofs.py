@@ -3,7 +3,7 @@
 python -m benchmarks.proofs PATH ... [--only NAME ...] [--target NAME ...] [--minimize count]
 python -m benchmarks.proofs PATH --made FOLDER
 
-PATH is a zoo as for `benchmarks.zoo`. A line for each model that is not proved, or proved only under a
+PATH is a zoo as for `benchmarks.zoo`. A line for each model that is not proved, or only under a
 condition; then, a line a target, how many are 'identical', 'equal modulo ledger', the same
 file as given or not proved, and the seconds of CPU of all proofs and of all optimisations. With
 `--made` the files of the same name in a folder are judged, whatever tool made them.

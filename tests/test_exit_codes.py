@@ -24,6 +24,7 @@ CALLS: Mapping[str, Sequence[str]] = {
     "bench": ("IN",),
     "calibrate": ("IN",),
     "check": ("IN", "--max-transposes", "2"),
+    "verify": ("IN", "IN"),
     "verify_certificate": ("IN",),
     "demo": (),
 }
@@ -137,12 +138,18 @@ def test_a_model_that_may_only_be_copied_is_not_looked_into(
     assert "may only be copied" in capsys.readouterr().err
 
 
+TRANSPOSED = [
+    node("Transpose", "x", "a", perm=[1, 0]),
+    node("Transpose", "a", "b", perm=[1, 0]),
+    node("Relu", "b", "y"),
+]
+
+
 def test_a_verdict_of_no_writes_nothing(tmp_path: Path) -> None:
-    unheard = [node("Transpose", "x", "a", perm=[1, 0]), node("Transpose", "a", "b", perm=[1, 0])]
-    unheard.append(node("Unheard", "b", "y"))
-    given = write(model(unheard, inputs=[value("x", [2, 3])]), tmp_path / "in.onnx")
+    """Of a comparison that has no memory nothing is known, so the model is not written."""
+    given = write(model(TRANSPOSED, inputs=[value("x", [2, 3])]), tmp_path / "in.onnx")
     proof = str(tmp_path / "proof.json")
-    words = ["-o", str(tmp_path / "out.onnx"), "--certificate", proof]
+    words = ["-o", str(tmp_path / "out.onnx"), "--certificate", proof, "--memory", "0.01"]
     assert main(["optimize", str(given), *words]) == REFUSED
     assert main(["check", str(given), "--max-transposes", "1"]) == REFUSED
     assert [path.name for path in tmp_path.iterdir()] == ["in.onnx"]

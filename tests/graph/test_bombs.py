@@ -81,15 +81,14 @@ def test_functions_that_expand_to_too_many_nodes_are_not_compiled(tmp_path: Path
         relayout.compile(given)
 
 
-def test_a_bomb_that_goes_off_is_stopped_at_a_limit_that_is_stated(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("RELAYOUT_MEMORY", "3")
+def test_a_bomb_that_goes_off_is_stopped_at_a_limit_that_is_stated(tmp_path: Path) -> None:
+    little = relayout.NumericOptions(memory=3)
     for bomb in DATA_BOMBS[:3]:
-        result = relayout.optimize(makers.write(bomb(), tmp_path / "in.onnx"), tmp_path / "out")
+        given = makers.write(bomb(), tmp_path / "in.onnx")
+        result = relayout.optimize(given, tmp_path / "out", inputs=little)
         assert result.verdict is not None
         assert result.verdict.reason == (
-            "the runtime needed more than 3 GB; RELAYOUT_MEMORY=6 allows more"
+            "the runtime needed more than 3 GB, the most it was allowed; --memory allows more"
         )
         assert not (tmp_path / "out").exists()
 

@@ -6,8 +6,8 @@ import argparse
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from relayout.cli.terminal import DONE, REFUSED, add_numbers, numeric_options, progress, show
-from relayout.report.text import plural
+from relayout.cli.codes import DONE, REFUSED
+from relayout.cli.terminal import add_numbers, numeric_options, progress, show
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -44,6 +44,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _lines(found: Equivalence) -> Iterator[RenderableType]:
     from rich.markup import escape
+
+    from relayout.report.text import plural
 
     for one in found.outputs:
         yield escape(f"{one.name}: {one.finding}" + f", {one.reason}" * bool(one.reason))

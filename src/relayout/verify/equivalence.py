@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from relayout.errors import BadModelError
+from relayout.verify.interface import UnreadableModelError, interface_of
 from relayout.verify.isolated import LONGEST, default_memory, verdict_of
 from relayout.verify.verdict import NumericOptions, NumericVerdict
 
@@ -52,6 +54,8 @@ def verify_models(
     """Find out whether two model files compute the same, whatever made the second one."""
     options = numbers or NumericOptions()
     paths = Path(before), Path(after)
+    for path in paths:
+        _check_readable(path)
     request = {
         "before": str(paths[0]),
         "after": str(paths[1]),
@@ -61,6 +65,13 @@ def verify_models(
     memory = default_memory(options, *paths)
     verdict = verdict_of("relayout.verify.worker", request, LONGEST, memory)
     return Equivalence(tuple(_findings(verdict)), verdict)
+
+
+def _check_readable(path: Path) -> None:
+    try:
+        interface_of(path)
+    except UnreadableModelError as error:
+        raise BadModelError(str(error)) from error
 
 
 def _findings(verdict: NumericVerdict) -> list[OutputVerdict]:
