@@ -41,7 +41,7 @@ def judged(entry: Entry, minimize: str, scratch: Path) -> str:
     except RefusedError as refusal:
         return f"not run as given: {str(refusal)[:120]}"
     found = REFERENCE.load(made, interface)(feeds)
-    differences = [difference(*pair, None) for pair in zip(wanted, found, strict=True)]
+    differences = [difference(*pair) for pair in zip(wanted, found, strict=True)]
     error = max((each.error for each in differences), default=0.0)
     return f"{'equal' if all(each.excused for each in differences) else 'DIFFERS'}, {error:.1e}"
 

@@ -202,7 +202,7 @@ def test_a_fault_of_our_own_is_reported_in_one_line(
     def fail(*_: object, **__: object) -> None:
         raise ArithmeticError("the components\ndo not add up")
 
-    monkeypatch.setattr("relayout.api.optimize", fail)
+    monkeypatch.setattr("relayout.optimizer.optimize.optimize", fail)
     assert main(["optimize", str(given)]) == 3
     printed = capsys.readouterr().err.strip()
     assert "ArithmeticError: the components do not add up" in printed

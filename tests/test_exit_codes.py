@@ -12,6 +12,7 @@ from relayout.cli import COMMANDS, main
 from relayout.cli.codes import BAD_INPUT, CODES, DONE, FAULT, REFUSED
 from relayout.cli.signals import EndedBySignal
 from relayout.errors import BadModelError, RelayoutError, VerificationError
+from relayout.verify.verdict import unknown
 from tests.graph.makers import model, node, value, write
 
 CALLS: Mapping[str, Sequence[str]] = {
@@ -24,6 +25,7 @@ CALLS: Mapping[str, Sequence[str]] = {
     "bench": ("IN",),
     "calibrate": ("IN",),
     "check": ("IN", "--max-transposes", "2"),
+    "verify": ("IN", "IN"),
     "verify_certificate": ("IN",),
     "demo": (),
 }
@@ -137,10 +139,11 @@ def test_a_model_that_may_only_be_copied_is_not_looked_into(
     assert "may only be copied" in capsys.readouterr().err
 
 
-def test_a_verdict_of_no_writes_nothing(tmp_path: Path) -> None:
-    unheard = [node("Transpose", "x", "a", perm=[1, 0]), node("Transpose", "a", "b", perm=[1, 0])]
-    unheard.append(node("Unheard", "b", "y"))
-    given = write(model(unheard, inputs=[value("x", [2, 3])]), tmp_path / "in.onnx")
+def test_a_verdict_of_no_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes = [node("Transpose", "x", "a", perm=[1, 0]), node("Transpose", "a", "b", perm=[1, 0])]
+    nodes.append(node("Relu", "b", "y"))
+    given = write(model(nodes, inputs=[value("x", [2, 3])]), tmp_path / "in.onnx")
+    monkeypatch.setattr("relayout.optimizer.delivery.compared", lambda *_: unknown("no"))
     proof = str(tmp_path / "proof.json")
     words = ["-o", str(tmp_path / "out.onnx"), "--certificate", proof]
     assert main(["optimize", str(given), *words]) == REFUSED

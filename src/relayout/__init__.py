@@ -16,6 +16,7 @@ from relayout.graph.io.version import __version__ as __version__
 __all__ = [
     "Backend",
     "BadModelError",
+    "Equivalence",
     "FuseResult",
     "NumericOptions",
     "Objective",
@@ -37,12 +38,14 @@ __all__ = [
     "register_operator",
     "register_strategy",
     "register_target",
+    "verify_models",
 ]
 
 if TYPE_CHECKING:
     from relayout.api import (
         Backend,
         BadModelError,
+        Equivalence,
         FuseResult,
         NumericOptions,
         Objective,
@@ -64,6 +67,7 @@ if TYPE_CHECKING:
         register_operator,
         register_strategy,
         register_target,
+        verify_models,
     )
 
 defer_imports()

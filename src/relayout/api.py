@@ -16,11 +16,13 @@ from relayout.optimizer.inspect import count, infer_layouts, inspect
 from relayout.optimizer.optimize import optimize
 from relayout.optimizer.result import Result
 from relayout.targets.target import Target, register_target
+from relayout.verify.equivalence import Equivalence, verify_models
 from relayout.verify.verdict import NumericOptions
 
 __all__ = [
     "Backend",
     "BadModelError",
+    "Equivalence",
     "FuseResult",
     "NumericOptions",
     "Objective",
@@ -42,4 +44,5 @@ __all__ = [
     "register_operator",
     "register_strategy",
     "register_target",
+    "verify_models",
 ]

@@ -10,6 +10,7 @@ import onnx
 import onnxruntime
 import pytest
 
+from relayout.api import optimize
 from relayout.ops.measure import Objective
 from tests.assign.layouting import laid_out
 from tests.rewrite.rewriting import parse
@@ -179,3 +180,20 @@ HEADS = """g (float[N,S,6] q, float[N,S,6] k, float[N,S,6] v) => (float[A,B,C] y
 def test_attention_with_a_computed_split_is_raised() -> None:
     result = assert_dynamic(HEADS, 0, opset=23, empty=False, exact=False)
     assert "Attention" in operators(result)
+
+
+def test_lengths_and_type_are_known_behind_a_quantised_concat() -> None:
+    """Channels are shuffled, by a shape that is computed at run time, and read by a convolution."""
+    weight = ",".join(str(number % 5) for number in range(24))
+    given = parse(f"""<ir_version: 10, opset_import: ["" : 21, "com.microsoft" : 1]>
+    g (uint8[N,2,3,4] a, uint8[N,4,3,4] b) => (uint8[N,4,3,4] y)
+    <float s = {{0.5}}, uint8 z = {{3}}, uint8[4,6,1,1] w = {{{weight}}}> {{
+      c = com.microsoft.QLinearConcat<axis=1>(s, z, a, s, z, b, s, z)
+      first = Constant<value_ints=[0]>() lengths = Shape(c) batch = Gather(lengths, first)
+      apart = Constant<value_ints=[2,3,3,4]>() into = Concat<axis=0>(batch, apart)
+      d = Reshape(c, into) e = Transpose<perm=[0,2,1,3,4]>(d)
+      joined = Constant<value_ints=[6,3,4]>() back = Concat<axis=0>(batch, joined)
+      f = Reshape(e, back) y = QLinearConv(f, s, z, w, s, z, s, z) }}""")
+    result = optimize(given)
+    assert result.before.bytes_moved == 2 * 32 * 6 * 3 * 4
+    assert (result.after.transposes, result.accepted) == (0, True)

@@ -8,6 +8,8 @@ from random import Random
 
 import pytest
 
+from relayout.api import optimize
+from relayout.assign.assignment import Assignment
 from relayout.assign.problem import (
     LayoutProblem,
     Operator,
@@ -18,8 +20,9 @@ from relayout.assign.problem import (
     evaluate,
 )
 from relayout.assign.strategies.naive import isolating_copies
-from relayout.assign.strategies.registry import EXACT, STRATEGIES, strategy_of
+from relayout.assign.strategies.registry import EXACT, STRATEGIES, Strategy, strategy_of
 from relayout.assign.strategies.transmit import reverse_colours
+from relayout.cli.demo_model import network
 from relayout.errors import RelayoutError
 from relayout.layout.layout import LayoutClass
 from tests.assign.random_problems import SHAPES, Shape, random_problem
@@ -252,3 +255,17 @@ def _stored(problem: LayoutProblem, choice: Sequence[int]) -> dict[int, int]:
         for operator, chosen in zip(problem.operators, choice, strict=True)
         for value, order in zip(operator.results, operator.variants[chosen].writes, strict=True)
     }
+
+
+@pytest.mark.parametrize("by_kinds", [True, False])
+def test_kinds_of_tensors_are_stated_for_strategies_that_look_at_them(by_kinds: bool) -> None:
+    seen: list[LayoutProblem] = []
+
+    def search(problem: LayoutProblem, seconds: float) -> Assignment:
+        seen.append(problem)
+        return EXACT(problem, seconds)
+
+    optimize(network(), strategy=Strategy("watching", search, by_kinds=by_kinds), verify=False)
+    classes = {value.layout_class for problem in seen for value in problem.values}
+    assert (LayoutClass.FEATURE in classes) == by_kinds
+    assert (None in classes) != by_kinds

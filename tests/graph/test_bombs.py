@@ -81,17 +81,15 @@ def test_functions_that_expand_to_too_many_nodes_are_not_compiled(tmp_path: Path
         relayout.compile(given)
 
 
-def test_a_bomb_that_goes_off_is_stopped_at_a_limit_that_is_stated(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("RELAYOUT_MEMORY", "3")
+def test_a_bomb_that_goes_off_is_stopped_at_a_limit_that_is_stated(tmp_path: Path) -> None:
+    limit = relayout.NumericOptions(memory=3)
     for bomb in DATA_BOMBS[:3]:
-        result = relayout.optimize(makers.write(bomb(), tmp_path / "in.onnx"), tmp_path / "out")
-        assert result.verdict is not None
-        assert result.verdict.reason == (
-            "the runtime needed more than 3 GB; RELAYOUT_MEMORY=6 allows more"
-        )
-        assert not (tmp_path / "out").exists()
+        given, output = makers.write(bomb(), tmp_path / "in.onnx"), tmp_path / "out.onnx"
+        verdict = relayout.optimize(given, output, inputs=limit).verdict
+        assert verdict is not None
+        assert verdict.reason.startswith("the runtime needed more than 3 GB")
+        assert "--memory allows more" in verdict.reason
+        assert not output.exists()
 
 
 def test_lists_that_inference_would_follow_are_counted() -> None:

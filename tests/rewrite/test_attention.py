@@ -14,7 +14,8 @@ from onnx.reference import ReferenceEvaluator
 
 from relayout.errors import RelayoutError
 from relayout.graph.invariants import Signature
-from relayout.graph.io.opset import raise_opset
+from relayout.graph.io.load import load
+from relayout.ops.versions.raising import raised as in_opset
 from relayout.optimizer.pipeline import Checking, local_rules
 from relayout.targets.target import ONNX, ORT, Target
 from tests.rewrite.rewriting import parse, to_ir, transposes
@@ -378,7 +379,7 @@ def test_heads_of_an_attention_operator_are_joined() -> None:
 def test_opset_is_raised() -> None:
     model = parse(Attention().text(), 17)
     model.graph.node[0].metadata_props.add(key="from", value="here")
-    newer = raise_opset(model, 23)
+    newer = in_opset(load(model), 23)
     assert newer.opset_import[0].version == 23
     assert newer.graph.output == model.graph.output
     assert newer.graph.node[0].metadata_props == model.graph.node[0].metadata_props
@@ -388,4 +389,4 @@ def test_opset_is_raised() -> None:
 @pytest.mark.parametrize("version", [16, 1000])
 def test_opset_cannot_be_lowered_or_unknown(version: int) -> None:
     with pytest.raises(RelayoutError, match=str(version)):
-        raise_opset(parse(Attention().text(), 17), version)
+        in_opset(load(parse(Attention().text(), 17)), version)

@@ -7,8 +7,8 @@ import onnx
 import pytest
 from onnx.reference import ReferenceEvaluator
 
+from relayout.layout.block_move import BlockMove
 from relayout.layout.blocks import sizes_of
-from relayout.rewrite.links import BlockMove
 from tests.layout.test_strided_view import run
 from tests.rewrite.rewriting import (
     assert_kept,

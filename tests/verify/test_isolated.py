@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from relayout.verify.isolated import BASE_MEMORY, TIMES_THE_FILES, compare_isolated, memory_for
+from relayout.verify.isolated import compare_isolated, default_memory
 from relayout.verify.numeric import compare
 from relayout.verify.verdict import NumericOptions, NumericVerdict
 from tests.verify.models import constant, node, one_node, plus, save, tensor
@@ -49,8 +49,39 @@ def test_a_bomb_does_not_go_off(tmp_path: Path) -> None:
     start = time.monotonic()
     verdict = compare_isolated(path, path, memory=TWO_GIGABYTES)
     assert verdict.status == "unknown"
-    assert verdict.reason == "the runtime needed more than 2 GB; RELAYOUT_MEMORY=4 allows more"
+    assert verdict.reason.startswith("the runtime needed more than 2 GB")
     assert time.monotonic() - start < 10
+
+
+def expanding(path: Path, side: int) -> Path:
+    """A model of a few bytes that makes a tensor of many."""
+    nodes = [
+        node("Expand", ["x", "s"], ["e"]),
+        node("ReduceMax", ["e"], ["y"], keepdims=0),
+    ]
+    size = constant("s", [side, side, 2], np.int64)
+    return save(path, nodes, [tensor("x", (2,))], [tensor("y", ())], [size])
+
+
+def test_a_small_model_gets_little_memory_unless_more_is_asked_for(tmp_path: Path) -> None:
+    path = expanding(tmp_path / "a.onnx", 2**15)
+    verdict = compare_isolated(path, path)
+    assert verdict.status == "unknown"
+    assert verdict.reason == (
+        "the runtime needed more than 6 GB, the most it was allowed; --memory allows more"
+    )
+    path = expanding(tmp_path / "a.onnx", 2**13)
+    assert compare_isolated(path, path, NumericOptions(memory=0.7)).status == "unknown"
+    assert compare_isolated(path, path, NumericOptions(memory=5)).equal
+
+
+def test_memory_grows_with_what_models_store(tmp_path: Path) -> None:
+    small, large = one_node(tmp_path / "a.onnx", "Relu"), tmp_path / "b.onnx"
+    plus(large, np.zeros(10**6), (10**6,))
+    least, more = (default_memory(NumericOptions(), path) for path in (small, large))
+    assert least is not None
+    assert more is not None
+    assert more - least > 60 * 10**6
 
 
 def endless(path: Path) -> Path:
@@ -92,25 +123,6 @@ def test_a_child_that_crashes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     crashing.chmod(0o755)
     monkeypatch.setattr("sys.executable", str(crashing))
     assert compare_isolated(path, path).reason == "the comparison crashed (Segmentation fault)"
-
-
-def test_memory_is_in_proportion_to_the_models(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = one_node(tmp_path / "a.onnx", "Relu")
-    monkeypatch.setattr("relayout.verify.isolated.SHARE_OF_MEMORY", 1e6)
-    own = TIMES_THE_FILES * path.stat().st_size
-    assert memory_for(path) == BASE_MEMORY + own
-    assert memory_for(path, path) == BASE_MEMORY + 2 * own
-    monkeypatch.setenv("RELAYOUT_MEMORY", "1.5")
-    assert memory_for(path) == 1_500_000_000
-
-
-def test_no_more_memory_than_the_machine_has(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("relayout.verify.isolated.SHARE_OF_MEMORY", 1e-6)
-    assert (memory_for(one_node(tmp_path / "a.onnx", "Relu")) or BASE_MEMORY) < 10**8
 
 
 def test_a_worker_ends_when_its_line_is_cut(tmp_path: Path) -> None:

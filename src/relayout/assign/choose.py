@@ -38,6 +38,8 @@ class ChooseLayouts:
     strategy: Solver = solve
     writes_worse: bool = False
     """Whether a choice is written down even where it costs no less than the graph as given."""
+    kinds: bool = True
+    """Whether problems state the kinds of tensors, which not every strategy looks at."""
     decisions: list[Decision] = field(default_factory=list)
 
     def __call__(self, model: ir.Model) -> Counter[str]:
@@ -74,7 +76,15 @@ class ChooseLayouts:
             for decision in self.decisions
         )
 
+    def gains(self, model: ir.Model) -> bool:
+        """Whether some choice costs less than a model as it is, of which nothing is written."""
+        for part in parts_of(model):
+            self.decisions.append(self.decide(part))
+            if self.decisions[-1].improves:
+                return True
+        return False
+
     def decide(self, part: Part) -> Decision:
-        formulation = formulate(part, self.terms)
+        formulation = formulate(part, self.terms, kinds=self.kinds)
         assignment = self.strategy(formulation.problem)
         return Decision(part.root.graph.name or "", formulation, assignment)

@@ -72,9 +72,17 @@ class Draft(ABC):
         """Whether a restatement is not among the wanted ones, though there are some."""
         return False
 
-    def extra_bytes(self, _transport: Transport, _dims: Mapping[str, int]) -> int:
-        """What a restatement moves beyond what the model does as given."""
+    def passed_bytes(self, _transport: Transport, _dims: Mapping[str, int]) -> int:
+        """What the steps of a restatement read and write again."""
         return 0
+
+    def moved_bytes(self, _transport: Transport, _dims: Mapping[str, int]) -> int:
+        """What a restatement copies beyond what the model does as given."""
+        return 0
+
+    def extra_bytes(self, transport: Transport, dims: Mapping[str, int]) -> int:
+        """What a restatement moves in any way beyond what the model does as given."""
+        return self.passed_bytes(transport, dims) + self.moved_bytes(transport, dims)
 
 
 @dataclass(slots=True)
@@ -95,7 +103,7 @@ class NodeDraft(Draft):
 
     def adds(self, port: int, seen: StoredOrder) -> list[Transport]:
         is_result = port >= len(self.operands)
-        if not is_result and port >= len(self.ways.reads):
+        if not is_result and (port >= len(self.ways.reads) or _is_given(seen)):
             return []
         results = self.result_slots
         slot = results[port - len(self.operands)] if is_result else self.ways.reads[port]
@@ -117,13 +125,17 @@ class NodeDraft(Draft):
         wanted = self.ways.wanted
         return wanted is not None and transport.inputs[self.ways.lead] != wanted
 
-    def extra_bytes(self, transport: Transport, dims: Mapping[str, int]) -> int:
-        """Without a kernel the target would copy operands and result; it counts as twice that."""
-        passes, is_lacking = transport.changes.extra_passes, self.lacks_kernel(transport)
+    def passed_bytes(self, transport: Transport, dims: Mapping[str, int]) -> int:
+        passes = transport.changes.extra_passes
         lead = self.node.inputs[self.ways.lead] if passes else None
-        extra = 0 if lead is None else passes * 2 * bytes_of(lead, dims)
-        extra += self._bytes_inside(transport, dims)
-        if not is_lacking:
+        return 0 if lead is None else passes * 2 * bytes_of(lead, dims)
+
+    def moved_bytes(self, transport: Transport, dims: Mapping[str, int]) -> int:
+        """Without a kernel the target would copy operands and result; it counts as twice that."""
+        extra = self._bytes_inside(transport, dims)
+        if transport.changes.copies:
+            extra += 2 * bytes_of(self.node.outputs[0], dims)
+        if not self.lacks_kernel(transport):
             return extra
         read = [self.node.inputs[index] for index in self.ways.reads]
         touched = [value for value in (*read, self.node.outputs[0]) if value is not None]
@@ -146,6 +158,10 @@ class NodeDraft(Draft):
         values += zip(node.outputs, transport.outputs, strict=True)
         shapes = [_reordered(shape_of(value), order) for value, order in values]
         return bytes_in_einsum(str(equation), shapes, node.outputs[0].dtype, dims)
+
+
+def _is_given(order: StoredOrder) -> bool:
+    return isinstance(order, Permutation) and order.is_identity
 
 
 def _reordered(shape: Shape | None, order: StoredOrder | None) -> Shape | None:

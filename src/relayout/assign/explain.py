@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import onnx_ir as ir
@@ -64,16 +65,33 @@ def explanations(
 
     With a budget the layouts of each graph are chosen too, to find which ones are avoidable.
     """
-    moving = {node for _, node in moving_transposes(model)}
-    found: dict[ir.Node, Explanation] = {}
-    for part in parts_of(model):
-        nodes = [node for graph in part.regions for node in graph if node in moving]
-        if not nodes:
-            continue
-        formulation = formulate(part, Terms(target=target, dims=dims))
-        explaining = _Explaining(formulation, _kept(formulation, budget_seconds))
-        found.update((node, explaining.of(node)) for node in nodes)
-    return found
+    return StatedModel.of(model, Terms(target=target, dims=dims)).explained(budget_seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class StatedModel:
+    """A model with its parts as layout problems, at least those with a Transpose."""
+
+    model: ir.Model
+    formulations: tuple[Formulation, ...]
+
+    @classmethod
+    def of(cls, model: ir.Model, terms: Terms) -> StatedModel:
+        moving = {node.graph for _, node in moving_transposes(model)}
+        parts = [part for part in parts_of(model) if not moving.isdisjoint(part.regions)]
+        return cls(model, tuple(formulate(part, terms, kinds=False) for part in parts))
+
+    def explained(self, budget_seconds: float | None = None) -> dict[ir.Node, Explanation]:
+        """An explanation of every Transpose, as by `explanations`."""
+        moving = {node for _, node in moving_transposes(self.model)}
+        found: dict[ir.Node, Explanation] = {}
+        for formulation in self.formulations:
+            nodes = [node for graph in formulation.part.regions for node in graph if node in moving]
+            if not nodes:
+                continue
+            explaining = _Explaining(formulation, _kept(formulation, budget_seconds))
+            found.update((node, explaining.of(node)) for node in nodes)
+        return found
 
 
 def _kept(formulation: Formulation, budget_seconds: float | None) -> set[tuple[int, int, int]]:

@@ -24,7 +24,7 @@ from relayout.assign.problem import (
 )
 from relayout.assign.terms import Terms
 from relayout.assign.variants import NodeVariants
-from relayout.graph.read import constant_of, is_op
+from relayout.graph.read import constant_of, is_op, shape_of
 from relayout.infer.colours import infer_colours
 from relayout.layout.layout import Colour, Layout, LayoutClass
 from relayout.layout.shuffle import Shuffle, StoredOrder
@@ -64,11 +64,14 @@ class Formulation:
         return list(self.drafts[draft].variants.values())[variant]
 
 
-def formulate(part: Part, terms: Terms) -> Formulation:
-    """The problem of choosing an order for every tensor of a graph and the bodies in it."""
+def formulate(part: Part, terms: Terms, *, kinds: bool = True) -> Formulation:
+    """The problem of choosing an order for every tensor of a graph and the bodies in it.
+
+    `kinds`: whether it states what kind of tensor each of them is.
+    """
     drafting = _Drafting(part, terms.of(part))
     drafting.spread()
-    return drafting.finish()
+    return drafting.finish(drafting.colours() if kinds else {})
 
 
 def _class_and_layout(colour: Colour | None) -> tuple[LayoutClass | None, Layout | None]:
@@ -134,6 +137,7 @@ class _Drafting:
             self.tensors[frame.tensor] = tensor
             self.touching[frame.tensor] = []
             self.waiting.extend((tensor, order) for order in tensor.orders if order is not None)
+        self.tensors[frame.tensor].see(frame.view, shape_of(value))
         return frame
 
     def spread(self) -> None:
@@ -167,8 +171,8 @@ class _Drafting:
         if other is transport:
             draft.shuffled += is_shuffled
             return
-        extra_bytes = self.pricing.extra_bytes
-        if extra_bytes(draft, transport) < extra_bytes(draft, other):
+        dims = self.terms.dims
+        if draft.extra_bytes(transport, dims) < draft.extra_bytes(other, dims):
             draft.variants[form] = transport
 
     def _is_too_rough(self, draft: Draft, transport: Transport) -> bool:
@@ -199,7 +203,10 @@ class _Drafting:
         self.waiting.append((tensor, stored))
         return tensor.place(stored)
 
-    def finish(self) -> Formulation:
+    def colours(self) -> Mapping[ir.Value, Colour]:
+        return infer_colours(self.part.region(n).view(n) for n in self.part.nodes()).colours
+
+    def finish(self, colours: Mapping[ir.Value, Colour]) -> Formulation:
         drop_dead_ends(self.drafts, self.tensors, self.outputs)
         terms = self.terms
         numbers = {value: index for index, value in enumerate(self.tensors)}
@@ -209,7 +216,6 @@ class _Drafting:
         given = [value for value, number in numbers.items() if number not in made]
         sources = [self._source(value, numbers, free=terms.free_inputs) for value in given]
         sinks = [self._sink(frame, numbers, free=terms.free_outputs) for frame in self.outputs]
-        colours = infer_colours(self.part.region(n).view(n) for n in self.part.nodes()).colours
         values = [
             Value(
                 str(tensor.value.name),

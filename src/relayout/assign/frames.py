@@ -8,10 +8,10 @@ from typing import TypeAlias
 
 import onnx_ir as ir
 
-from relayout.graph.read import is_op, perm_of, rank_of, shape_of
+from relayout.graph.read import Shape, is_op, perm_of, rank_of, shape_of
 from relayout.layout.permutation import Permutation
 from relayout.layout.shuffle import Shuffle, StoredOrder
-from relayout.ops.measure import bytes_of
+from relayout.ops.measure import bytes_in, known_number
 
 ORDERS_PER_TENSOR = 12
 """More candidate orders of one tensor than this are not looked at."""
@@ -115,18 +115,33 @@ class Tensor:
     """Whether an order was left out because there were too many."""
     runs: int = 1
     """How often its graph counts as run."""
+    lengths: Shape | None = None
+    """What copies of it are priced by."""
     _unit_axes: frozenset[int] = frozenset()
 
     @classmethod
     def of(cls, value: ir.Value, rank: int | None, runs: int = 1) -> Tensor:
         shape = shape_of(value)
         unit_axes = frozenset(axis for axis, length in enumerate(shape or ()) if length == 1)
-        tensor = cls(value, rank, runs=runs, _unit_axes=unit_axes)
+        tensor = cls(value, rank, runs=runs, lengths=shape, _unit_axes=unit_axes)
         given = None if rank is None else Permutation.identity(rank)
         tensor.orders.append(given)
         if given is not None:
             tensor._places[tensor._key(given)] = 0
         return tensor
+
+    def see(self, view: Permutation | None, shape: Shape | None) -> None:
+        """Take over numbers that are known of a value that is a Transpose of this tensor.
+
+        A model may declare them for an output alone. Copies are priced by them, as Transposes are
+        measured; no rule counts on them.
+        """
+        if view is None or shape is None or self.lengths is None or len(shape) != view.rank:
+            return
+        if all(isinstance(length, int) for length in self.lengths):
+            return
+        seen = dict(zip(view.axes, shape, strict=True))
+        self.lengths = tuple(known_number(each, seen[a]) for a, each in enumerate(self.lengths))
 
     def place(self, order: StoredOrder | None) -> int | None:
         """Where an order stands among the candidates."""
@@ -166,7 +181,9 @@ class Tensor:
 
     def bytes_moved(self, dims: Mapping[str, int]) -> int:
         """What one copy reads and writes; it runs as often as the tensor is made."""
-        return self.runs * 2 * bytes_of(self.value, dims)
+        if self.lengths is None or self.value.dtype is None:
+            return 0
+        return self.runs * 2 * bytes_in(self.lengths, self.value.dtype, dims)
 
     def keep(self, places: Sequence[int]) -> None:
         """Have no more candidates than these."""

@@ -27,14 +27,14 @@ Weigh: TypeAlias = Callable[[int, int], int]
 
 
 def _weighing(
-    objective: Objective, copies: Sequence[int], extras: Sequence[Sequence[int]], lacking: int
+    objective: Objective, copies: Sequence[int], extras: Sequence[Sequence[int]], counted: int
 ) -> Weigh:
     """Prices in which the secondary figure can never add up to one unit of the primary.
 
     `copies` are the bytes of all copies that there can be, `extras` those of the restatements of
-    each node, and `lacking` the operators that a lack of kernels can cost something.
+    each node, and `counted` how many Transposes operators can count as at most.
     """
-    most = len(copies) + COPIES_WITHOUT_KERNEL * lacking
+    most = len(copies) + counted
     moved = sum(copies) + sum(map(max, extras))
     unit = math.gcd(*copies, *(extra for node in extras for extra in node)) or 1
     if objective is Objective.BYTES:
@@ -53,7 +53,12 @@ class Pricing:
     def extra_bytes(self, draft: Draft, transport: Transport) -> int:
         """What a restatement moves beyond what the model does as given."""
         runs = self.part.runs[self.part.parent_graph(draft.node)]
-        return runs * draft.extra_bytes(transport, self.terms.dims)
+        counted = draft.moved_bytes if self.terms.ignores_passes else draft.extra_bytes
+        return runs * counted(transport, self.terms.dims)
+
+    def ignored_passes(self, transport: Transport) -> int:
+        """How often a restatement reads a tensor again, where that only decides between equals."""
+        return transport.changes.extra_passes if self.terms.ignores_passes else 0
 
     def stores_twice(self, draft: Draft, transport: Transport) -> bool:
         """Whether a restatement needs a constant in another form than its other readers."""
@@ -71,6 +76,8 @@ class Pricing:
         """The costs, once all variants and orders are known."""
         weigh = self._weighing(drafts, tensors)
         costs = CostTable(self, weigh)
+        if not any(tensor.shuffles for tensor in tensors):
+            return costs
         running = (
             max(costs.of_variant(draft, transport) for transport in draft.variants.values())
             for draft in drafts
@@ -92,10 +99,12 @@ class Pricing:
             [self.extra_bytes(draft, transport) for transport in draft.variants.values()]
             for draft in drafts
         ]
-        lacking = sum(draft.lacks_kernel(draft.given) for draft in drafts)
-        weigh = _weighing(self.terms.objective, copies, extras, lacking)
-        # Among choices that move the same, one that stores fewer constants twice costs least.
+        most = COPIES_WITHOUT_KERNEL * sum(draft.lacks_kernel(draft.given) for draft in drafts)
+        most += sum(any(form.changes.copies for form in each.variants.values()) for each in drafts)
+        weigh = _weighing(self.terms.objective, copies, extras, most)
+        # Of choices that move the same, fewer passes and fewer constants stored twice decide.
         most = sum(bool(self._tied_operands(draft)) for draft in drafts)
+        most += sum(max(map(self.ignored_passes, draft.variants.values())) for draft in drafts)
         most += sum(len(tensor.orders) - 1 for tensor in tensors if self.is_folded(tensor))
         return weigh if not most else lambda size, count: (most + 1) * weigh(size, count)
 
@@ -114,12 +123,14 @@ class CostTable:
     pricing: Pricing
     weigh: Weigh
     forbidden: int = 0
-    """More than any choice costs that makes no copy of a shuffle."""
+    """More than any choice costs that makes no copy of a shuffle; 0 where there is no shuffle."""
 
     def of_variant(self, draft: Draft, transport: Transport) -> int:
         count = COPIES_WITHOUT_KERNEL if draft.lacks_kernel(transport) else 0
+        count += transport.changes.copies
         price = self.weigh(self.pricing.extra_bytes(draft, transport), count)
-        return price + self.pricing.stores_twice(draft, transport)
+        ties = self.pricing.ignored_passes(transport) + self.pricing.stores_twice(draft, transport)
+        return price + ties
 
     def of_copy(self, tensor: Tensor, size: int) -> int:
         """A copy that moves so many bytes."""

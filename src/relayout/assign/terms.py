@@ -10,7 +10,7 @@ from relayout.assign.part import Part
 from relayout.ops.measure import Objective, objective_of
 from relayout.targets.target import ONNX, Target, target_of
 
-FLAGS = ("free_inputs", "free_outputs", "keeps_sums", "recomputes")
+FLAGS = ("free_inputs", "free_outputs", "keeps_sums", "recomputes", "ignores_passes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,10 @@ class Terms:
     """Whether sums of products in quantised parts stay as they are, since rounding showed."""
     recomputes: bool = True
     """Whether operators in quantised parts may be restated in ways that change rounding."""
+    ignores_passes: bool = False
+    """Whether what steps in place of an operator read and write again only decides between equals.
+
+    It is neither a Transpose nor a copy, and counts after both where Transposes are counted."""
 
     @classmethod
     def of_settings(cls, settings: Mapping[str, Any]) -> Terms:
@@ -55,6 +59,11 @@ class Terms:
     def frees(self) -> bool:
         """Whether anything of the interface may change."""
         return self.free_inputs or self.free_outputs
+
+    @property
+    def are_reported(self) -> bool:
+        """Whether they are those by which reports explain what is left."""
+        return self == Terms(target=self.target, dims=self.dims)
 
     @property
     def settings(self) -> dict[str, Any]:

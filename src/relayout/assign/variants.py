@@ -96,11 +96,12 @@ class NodeVariants:
         self, slot: int, *, is_result: bool, seen: Permutation
     ) -> Sequence[Transport]:
         """The restatements that combine an order with those that the others were seen in."""
+        if self.rule.separate is None:
+            return []
         order = self._settled(slot, is_result=is_result, seen=seen)
         port = RESULT if is_result else slot
         known = self.separate.setdefault(port, [None])
-        is_full = len(known) >= SEPARATE_ORDERS or self.rule.separate is None
-        if is_full or order.is_identity or order in known:
+        if len(known) >= SEPARATE_ORDERS or order.is_identity or order in known:
             return []
         known.append(order)
         ports = (*range(self.view.arity), RESULT)

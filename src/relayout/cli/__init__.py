@@ -23,6 +23,7 @@ from relayout.cli import (
     inspect,
     optimize,
     run,
+    verify,
     verify_certificate,
 )
 from relayout.cli.codes import BAD_INPUT, CODES, DONE, FAULT
@@ -31,6 +32,7 @@ from relayout.cli.signals import code_of, ending_on_signals
 from relayout.cli.streams import silence
 from relayout.cli.terminal import plain_warnings
 from relayout.errors import RelayoutError
+from relayout.graph.collector import leave_garbage
 
 OUT_OF_MEMORY = "there is not enough memory for this model"
 
@@ -39,7 +41,7 @@ DEBUG = "RELAYOUT_DEBUG"
 
 COMMANDS = (
     *(optimize, inspect, compare, fuse, compile, run, bench, calibrate),
-    *(check, verify_certificate, demo),
+    *(verify, check, verify_certificate, demo),
 )
 
 
@@ -60,6 +62,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    leave_garbage()
     options = _parser().parse_args(arguments)
     command: Callable[[argparse.Namespace], int] = options.command
     try:

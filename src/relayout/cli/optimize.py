@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from relayout import api
+    from relayout.optimizer import optimize as road
     from relayout.report.text import run_text
 
     def report(result: Result) -> None:
@@ -72,7 +72,7 @@ def _run(options: argparse.Namespace) -> int:
             stage.end()
             report(result)
 
-        result = api.optimize(
+        result = road.optimize(
             model_of(options.model),
             output_of(options.output),
             **choosing(options),

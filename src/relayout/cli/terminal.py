@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 def add_numbers(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--tolerance", type=float, help="largest error relative to an output's scale"
+        "--tolerance", type=float, help="largest error relative to the scale of an element"
+    )
+    parser.add_argument(
+        "--memory", type=float, metavar="GB", help="most memory that verifying may use"
     )
     parser.add_argument(
         "--shape",
@@ -50,7 +53,10 @@ def numeric_options(options: argparse.Namespace) -> NumericOptions:
     from relayout.verify.verdict import NumericOptions
 
     return NumericOptions(
-        dims=dict(options.dim), shapes=dict(options.shape), tolerance=options.tolerance
+        dims=dict(options.dim),
+        shapes=dict(options.shape),
+        tolerance=options.tolerance,
+        memory=options.memory,
     )
 
 

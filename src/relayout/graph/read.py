@@ -34,7 +34,7 @@ def shape_of(value: ir.Value | None) -> Shape | None:
 
 
 def lengths_of(shape: ir.Shape) -> Shape:
-    return tuple([_dim(dim) if type(dim) is not int or dim < 0 else dim for dim in shape])
+    return tuple([_dim(dim) if type(dim) is not int or dim < 0 else dim for dim in shape.dims])
 
 
 NONZERO = "relayout.nonzero lengths"
@@ -232,7 +232,7 @@ class Parameter:
         value = self.read(view)
         if value is None or isinstance(value, Refusal):
             return value
-        return tuple(int(item) for item in value.reshape(-1))
+        return tuple(map(int, value.reshape(-1).tolist()))
 
     def write(
         self, view: NodeView, values: Sequence[int] | Array, like: int | None = None

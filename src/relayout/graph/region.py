@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, field
 
 import onnx_ir as ir
@@ -49,15 +49,18 @@ def regions_of(model: ir.Model) -> Iterator[Region]:
 def subgraphs_of(node: ir.Node) -> Iterator[ir.Graph]:
     """The bodies a node carries in its attributes."""
     for attribute in node.attributes.data.values():
-        if attribute.type not in _BODIES or attribute.is_ref():
-            continue
-        if attribute.type is ir.AttributeType.GRAPH:
-            yield attribute.as_graph()
-        else:
-            yield from attribute.as_graphs()
+        if attribute.type in _BODIES:
+            yield from _bodies_in(attribute)
 
 
 _BODIES = frozenset((ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS))
+
+
+def _bodies_in(attribute: ir.Attr) -> Sequence[ir.Graph]:
+    if attribute.is_ref():
+        return ()
+    is_one = attribute.type is ir.AttributeType.GRAPH
+    return (attribute.as_graph(),) if is_one else attribute.as_graphs()
 
 
 def bodies_of(node: ir.Node) -> list[ir.Graph]:
@@ -87,5 +90,6 @@ def _nested(
     while waiting:
         current = waiting.pop()
         yield Region(current, opsets, in_function)
-        inner = [body for node in current for body in subgraphs_of(node)]
+        attributes = (each for node in current for each in node.attributes.data.values())
+        inner = [body for each in attributes if each.type in _BODIES for body in _bodies_in(each)]
         waiting.extend(reversed(inner))

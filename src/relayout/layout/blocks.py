@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import accumulate, pairwise
 from operator import mul
 from typing import TYPE_CHECKING, TypeAlias
@@ -62,6 +63,11 @@ def product(sizes: Sequence[Size]) -> Size:
 
 def sizes_of(shape: Sequence[int | str | None], side: str) -> tuple[Size, ...]:
     """The lengths of a shape; an unknown one is a symbol of its own, named by side and axis."""
+    return _sizes(tuple(shape), side)
+
+
+@lru_cache(maxsize=4096)
+def _sizes(shape: tuple[int | str | None, ...], side: str) -> Sizes:
     return tuple(
         size_of(dim) if dim or isinstance(dim, int) else Size(1, ((side, str(axis)),))
         for axis, dim in enumerate(shape)
@@ -125,28 +131,20 @@ class Reshaping:
     nonzero: frozenset[Symbol] = field(default=frozenset())
     """Symbols that cannot be 0, because the reshape divides by them."""
 
-    @classmethod
-    def to_target(cls, source: tuple[Size, ...], target: Sequence[int]) -> Reshaping:
+    @staticmethod
+    def to_target(source: tuple[Size, ...], target: Sequence[int]) -> Reshaping:
         """What a target shape asks for: 0 copies a length, one -1 is what remains."""
-        asked = [
-            source[axis] if entry == COPY else Size(entry) for axis, entry in enumerate(target)
-        ]
-        if REST not in target:
-            return cls(source, tuple(asked))
-        axis = list(target).index(REST)
-        others = product([*asked[:axis], *asked[axis + 1 :]])
-        unknown = Size(1, (("result", str(axis)),))
-        asked[axis] = product(source).over(others) or unknown
-        return cls(source, tuple(asked), frozenset(others.symbols))
+        return _to_target(source, tuple(target))
 
     @property
     def blocks(self) -> tuple[Block, ...]:
         """The smallest blocks."""
-        source = [axis for axis, size in enumerate(self.source) if size != UNIT]
-        result = [axis for axis, size in enumerate(self.result) if size != UNIT]
-        cuts = _cuts([self.source[axis] for axis in source], [self.result[axis] for axis in result])
-        wide = (Block(tuple(source[i:k]), tuple(result[j:m])) for (i, j), (k, m) in pairwise(cuts))
-        return (*wide, *_units(self.source, self.result))
+        return _blocks(self.source, self.result)
+
+    @property
+    def mirrored_blocks(self) -> tuple[Block, ...]:
+        """The same blocks, seen from the result."""
+        return _mirrored_blocks(self.source, self.result)
 
     def carry(self, order: Permutation) -> Permutation | Block:
         """The order of the result of a source stored in `order`, or the block this tears apart."""
@@ -157,7 +155,7 @@ class Reshaping:
 
         A block that `wanted` tears apart is given instead.
         """
-        order = _carry([block.reversed() for block in self.blocks], wanted)
+        order = _carry(self.mirrored_blocks, wanted)
         return order.reversed() if isinstance(order, Block) else order
 
     def target(self, order: Permutation, result_order: Permutation) -> tuple[int, ...] | None:
@@ -200,6 +198,32 @@ class Reshaping:
     def open_symbols(self) -> frozenset[Symbol]:
         """Symbols that may be 0."""
         return frozenset(product(self.source).symbols) - self.nonzero
+
+
+@lru_cache(maxsize=4096)
+def _to_target(source: Sizes, target: tuple[int, ...]) -> Reshaping:
+    asked = [source[axis] if entry == COPY else Size(entry) for axis, entry in enumerate(target)]
+    if REST not in target:
+        return Reshaping(source, tuple(asked))
+    axis = target.index(REST)
+    others = product([*asked[:axis], *asked[axis + 1 :]])
+    unknown = Size(1, (("result", str(axis)),))
+    asked[axis] = product(source).over(others) or unknown
+    return Reshaping(source, tuple(asked), frozenset(others.symbols))
+
+
+@lru_cache(maxsize=4096)
+def _blocks(source: Sizes, result: Sizes) -> tuple[Block, ...]:
+    before = [axis for axis, size in enumerate(source) if size != UNIT]
+    after = [axis for axis, size in enumerate(result) if size != UNIT]
+    cuts = _cuts([source[axis] for axis in before], [result[axis] for axis in after])
+    wide = (Block(tuple(before[i:k]), tuple(after[j:m])) for (i, j), (k, m) in pairwise(cuts))
+    return (*wide, *_units(source, result))
+
+
+@lru_cache(maxsize=4096)
+def _mirrored_blocks(source: Sizes, result: Sizes) -> tuple[Block, ...]:
+    return tuple(block.reversed() for block in _blocks(source, result))
 
 
 def _entry(size: Size, given: Size | None) -> int:

@@ -43,7 +43,7 @@ class Permutation:
 
     @classmethod
     def identity(cls, rank: int) -> Permutation:
-        return cls(tuple(range(rank)))
+        return _identity(rank)
 
     @classmethod
     def reversal(cls, rank: int) -> Permutation:
@@ -139,9 +139,8 @@ class Permutation:
         if 1 not in shape:
             return self
         moving = iter([axis for axis in self.axes if shape[axis] != 1])
-        return Permutation(
-            tuple([axis if shape[axis] == 1 else next(moving) for axis in range(self.rank)])
-        )
+        axes = tuple([axis if shape[axis] == 1 else next(moving) for axis in range(self.rank)])
+        return self if axes == self.axes else Permutation(axes)
 
     def moves_only_unit_axes(self, shape: Sequence[object]) -> bool:
         """Whether no data moves, because every axis that changes its rank order has length 1.
@@ -150,6 +149,11 @@ class Permutation:
         """
         kept = [axis for axis in self.axes if shape[axis] != 1]
         return kept == sorted(kept)
+
+
+@lru_cache(maxsize=64)
+def _identity(rank: int) -> Permutation:
+    return Permutation(tuple(range(rank)))
 
 
 @lru_cache(maxsize=4096)

@@ -20,8 +20,7 @@ def carry_entries(given: Reshaping, order: StoredOrder) -> StoredOrder | None:
 
 def pull_entries(given: Reshaping, wanted: StoredOrder) -> StoredOrder | None:
     """The order of the source that `carry_entries` takes to `wanted`."""
-    mirrored = [block.reversed() for block in given.blocks]
-    return _through(mirrored, given.result, given.source, wanted)
+    return _through(given.mirrored_blocks, given.result, given.source, wanted)
 
 
 def _through(

@@ -66,6 +66,11 @@ class Changes:
     """How much more often than the node the steps read and write a tensor of the lead's size."""
 
     @property
+    def copies(self) -> bool:
+        """Whether the restated node is a Transpose, which the given one was not."""
+        return self.op_type == "Transpose"
+
+    @property
     def recomputes(self) -> bool:
         """Whether the numbers may be rounded differently than by the node as it was."""
         return bool(self.steps) or self.op_type == "Einsum"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from relayout.layout.blocks import size_of
 from relayout.layout.transport import Changes, Refusal, Transport
 from relayout.ops.broadcasting import aligned
 from relayout.ops.facts import LengthFacts, NumberFacts, OpFacts
@@ -11,8 +12,11 @@ from relayout.ops.rule import OpRule, barrier, lead_only
 from relayout.ops.shuffles import following, gemm_of_bytes, one_by_one
 
 if TYPE_CHECKING:
-    from relayout.graph.read import NodeView
+    from collections.abc import Sequence
+
+    from relayout.graph.read import Dim, NodeView
     from relayout.layout.permutation import Permutation
+    from relayout.ops.lengths.entries import Entries, Known
 
 DOMAIN = "com.microsoft"
 
@@ -69,6 +73,25 @@ def pull_quantised_concat(view: NodeView, result: Permutation) -> Permutation | 
     return result
 
 
+def joined_lengths(view: NodeView, _known: Known) -> Entries | None:
+    """The lengths of a quantised Concat: those of its parts, added up along one axis."""
+    shapes = [view.shape(index) for index in range(FIRST_PART, view.arity, 3)]
+    parts = [shape for shape in shapes if shape is not None]
+    ranks = {len(part) for part in parts}
+    if not parts or len(parts) < len(shapes) or len(ranks) > 1:
+        return None
+    axis = view.integer("axis", 0) % ranks.pop()
+    numbers = [length for part in parts if isinstance(length := part[axis], int)]
+    lengths = [_first_number(side) for side in zip(*parts, strict=True)]
+    lengths[axis] = sum(numbers) if len(numbers) == len(parts) else None
+    return tuple(None if length is None else size_of(length) for length in lengths)
+
+
+def _first_number(lengths: Sequence[Dim]) -> Dim:
+    """What is known of lengths that are the same."""
+    return next((length for length in lengths if isinstance(length, int)), lengths[0])
+
+
 def quantised_softmax(view: NodeView, order: Permutation) -> Transport | Refusal:
     axis = view.integer("axis", -1) % order.rank
     if view.integer("opset", 0) >= FULL_AXIS_SINCE:
@@ -103,6 +126,7 @@ FACTS: tuple[OpFacts, ...] = (
         ("QLinearConcat",),
         OpRule(quantised_concat, pull_quantised_concat, first_part),
         DOMAIN,
+        lengths=LengthFacts(shape=joined_lengths),
     ),
     OpFacts(("QLinearSoftmax",), OpRule(quantised_softmax), DOMAIN, lengths=SAME_SHAPE),
     OpFacts(("NhwcMaxPool", "QLinearAveragePool", "QLinearGlobalAveragePool"), domain=DOMAIN),

@@ -62,7 +62,7 @@ class LengthFacts:
     entries: EntriesRule | None = None
     """What its first result holds, where that is a small vector of integers."""
     shape: EntriesRule | None = None
-    """The lengths of its result, where its target shape is computed."""
+    """The lengths of its result, where its target shape is computed or onnx does not know it."""
     broadcast: OperandsRule | None = None
     """The operands that are broadcast to the shape of the result."""
     expands_to: int | None = None

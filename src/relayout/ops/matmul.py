@@ -8,7 +8,8 @@ needs the operator to read its factors in certain ways.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import product
 from typing import TypeAlias
 
@@ -30,14 +31,19 @@ class FactorReading:
 
     def stored(self, rank: int) -> Permutation:
         """The order in which an operand that is read this way holds the factor."""
-        *batch, rows, columns = range(rank)
-        if self.transposed:
-            rows, columns = columns, rows
-        return Permutation((rows, *batch, columns) if self.rows_first else (*batch, rows, columns))
+        return _stored(self, rank)
 
     def flipped(self) -> FactorReading:
         """The reading of the transposed factor."""
-        return replace(self, transposed=not self.transposed)
+        return FactorReading(not self.transposed, self.rows_first)
+
+
+@lru_cache(maxsize=256)
+def _stored(reading: FactorReading, rank: int) -> Permutation:
+    *batch, rows, columns = range(rank)
+    if reading.transposed:
+        rows, columns = columns, rows
+    return Permutation((rows, *batch, columns) if reading.rows_first else (*batch, rows, columns))
 
 
 PLAIN = FactorReading()

@@ -128,11 +128,12 @@ def bytes_of_move(node: ir.Node, dims: Mapping[str, int]) -> int:
         return 2 * bytes_of(result, dims)
     claimed = written if written is not None and len(written) == order.rank else ()
     known = dict(zip(order.axes, claimed, strict=False))
-    lengths = tuple(_number(each, known.get(axis)) for axis, each in enumerate(read))
-    return 2 * _size(lengths, result.dtype, dims)
+    lengths = tuple(known_number(each, known.get(axis)) for axis, each in enumerate(read))
+    return 2 * bytes_in(lengths, result.dtype, dims)
 
 
-def _number(read: Dim, written: Dim) -> Dim:
+def known_number(read: Dim, written: Dim) -> Dim:
+    """A length as it is read, unless only the other side of a Transpose knows it as a number."""
     return written if not isinstance(read, int) and isinstance(written, int) else read
 
 
@@ -182,7 +183,7 @@ def bytes_in_softmax(
     if shape is None or dtype is None or view.version < 13:
         return 0
     inner = shape[axis % len(shape) + 1 :] if shape else ()
-    return 0 if all(length == 1 for length in inner) else 2 * 2 * _size(shape, dtype, dims)
+    return 0 if all(length == 1 for length in inner) else 2 * 2 * bytes_in(shape, dtype, dims)
 
 
 def bytes_in_einsum(
@@ -210,10 +211,11 @@ def bytes_of(value: ir.Value, dims: Mapping[str, int]) -> int:
     shape = shape_of(value)
     if shape is None or value.dtype is None:
         return 0
-    return _size(shape, value.dtype, dims)
+    return bytes_in(shape, value.dtype, dims)
 
 
-def _size(shape: Shape, dtype: ir.DataType, dims: Mapping[str, int]) -> int:
+def bytes_in(shape: Shape, dtype: ir.DataType, dims: Mapping[str, int]) -> int:
+    """The size of a tensor of a shape."""
     return math.ceil(math.prod(_length(length, dims) for length in shape) * item_bytes(dtype))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from relayout.graph.read import NodeView, Parameter
 from relayout.layout.transport import Changes, Refusal, Transport
-from relayout.ops import axis_maps
+from relayout.ops import axis_maps, block_moves
 from relayout.ops.facts import (
     CARRIES,
     CHANNELS_FIRST,
@@ -187,7 +187,7 @@ def _block_move(op_type: str) -> OpFacts:
 
     return OpFacts(
         (op_type,),
-        barrier("blocks of axes 2 and 3 are entries of the channel axis 1, in that order"),
+        block_moves.RULE,
         kernel=KernelFacts(Kind.INJECTIVE, move=places),
         layout=CHANNELS_FIRST,
     )

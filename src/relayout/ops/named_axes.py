@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Protocol
 
 from relayout.graph.read import NodeView, Parameter
@@ -61,13 +62,18 @@ def slice_axes(view: NodeView) -> tuple[int, ...] | Refusal:
     return tuple(range(shape[0]))
 
 
+def counted_from_front(axes: Iterable[int], rank: int) -> tuple[int, ...]:
+    """Each of the axes once; -1 is the last."""
+    return tuple(dict.fromkeys(axis + rank if axis < 0 else axis for axis in axes))
+
+
 def reduced_axes(view: NodeView, rank: int) -> tuple[int, ...] | Refusal:
     """Those named; if none are, then all or none, as the node's attribute states."""
     axes = AXES.read_ints(view)
     if isinstance(axes, Refusal):
         return axes
     if axes:
-        return tuple(axis % rank for axis in axes)
+        return counted_from_front(axes, rank)
     return () if view.integer("noop_with_empty_axes", 0) else tuple(range(rank))
 
 

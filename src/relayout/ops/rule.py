@@ -57,7 +57,7 @@ class OpRule:
     wanted: WantedRule = nothing_wanted
     """The order of the lead operand for which the target has a kernel, where it has no other."""
     barrier: bool = False
-    """Whether the rule refuses every order by choice."""
+    """Whether the rule refuses every order of the lead operand by choice."""
 
 
 def ask(rule: OpRule, view: NodeView, order: Permutation) -> Transport | Refusal:

@@ -18,7 +18,7 @@ from relayout.ops.facts import Evaluation, LengthFacts, NumberFacts, OpFacts
 from relayout.ops.kernels import INJECTIVE, OPAQUE, KernelFacts, Role
 from relayout.ops.kind import Kind
 from relayout.ops.lengths import entries
-from relayout.ops.named_axes import AXES
+from relayout.ops.named_axes import AXES, counted_from_front
 from relayout.ops.rule import OpRule
 from relayout.ops.shuffles import RESULT, ShuffleFacts
 
@@ -90,7 +90,7 @@ def _squeezed_axes(view: NodeView, rank: int | None) -> tuple[int, ...] | Refusa
     if rank is None or dims is None:
         return Refusal("the rank of Squeeze's operand is unknown")
     if axes is not None:
-        return _counted_from_front(axes, rank)
+        return counted_from_front(axes, rank)
     if not all(isinstance(dim, int) for dim in dims):
         return Refusal("Squeeze names no axes and not every length is known")
     return tuple(axis for axis, dim in enumerate(dims) if dim == 1)
@@ -118,11 +118,10 @@ def _unsqueezed_axes(view: NodeView) -> tuple[int, ...] | Refusal:
         return axes
     if axes is None or rank is None:
         return Refusal("the axes or the rank of Unsqueeze are unknown")
-    return _counted_from_front(axes, rank + len(axes))
-
-
-def _counted_from_front(axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
-    return tuple(axis + rank if axis < 0 else axis for axis in axes)
+    found = counted_from_front(axes, rank + len(axes))
+    if len(found) != len(axes):
+        return Refusal("Unsqueeze names an axis twice")
+    return found
 
 
 def flatten(view: NodeView, order: Permutation) -> Transport | Refusal:
@@ -210,8 +209,8 @@ def _to_target(
         return Refusal("Reshape copies the length of an axis that its operand does not have")
     if 0 in target and view.integer("allowzero", 0):
         return Refusal("Reshape has a result without elements")
-    given = Reshaping.to_target(source, target)
-    return replace(given, nonzero=given.nonzero | nonzero_lengths(view.node))
+    given, nonzero = Reshaping.to_target(source, target), nonzero_lengths(view.node)
+    return replace(given, nonzero=given.nonzero | nonzero) if nonzero else given
 
 
 def _source(view: NodeView) -> tuple[Size, ...] | Refusal:

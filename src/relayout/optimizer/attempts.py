@@ -9,10 +9,11 @@ from dataclasses import dataclass, field, replace
 
 from relayout.assign.apply import STATE_AS_EINSUM
 from relayout.assign.choose import ChooseLayouts
+from relayout.assign.explain import StatedModel
 from relayout.assign.strategies.registry import Budget, Strategy
 from relayout.assign.terms import Terms
 from relayout.graph.io.model import LoadedModel
-from relayout.ops.measure import Measure, bytes_of_constants, measure
+from relayout.ops.measure import Measure, Objective, bytes_of_constants, measure
 from relayout.optimizer.pipeline import Checking, Outcome, Timing, chosen
 from relayout.optimizer.prepare import Prepared
 
@@ -48,6 +49,7 @@ class Attempt:
             *(["products as Einsum"] if terms.target.einsum else []),
             *([] if terms.recomputes else ["no operator restated"]),
             *(["sums of products as given"] if terms.keeps_sums else []),
+            *(["whatever operators read again"] if terms.ignores_passes else []),
         )
         again = f"round {self.round_number}: " if self.round_number > 1 else ""
         return again + ", ".join((f"fewest {terms.objective.noun}", *extras))
@@ -75,6 +77,8 @@ class Trial:
     """Whether constants would take more bytes, where they may not."""
     splits: bool = False
     """Whether axes of the model could be split into factors."""
+    stated: StatedModel | None = None
+    """The model that was made as layout problems, where it was looked at again."""
 
     @property
     def improves(self) -> bool:
@@ -143,6 +147,11 @@ class Search:
             trial.verdict = GREW
         return replace(trial, measured=trial.before, lacking=(trial.lacking[0],) * 2)
 
+    def choosing(self, terms: Terms) -> ChooseLayouts:
+        """The choice by some terms, within what is left of the budget."""
+        solver = self.budget.within(self.strategy)
+        return ChooseLayouts(terms, solver, kinds=self.strategy.by_kinds)
+
     def drop_kept(self, verdict: str) -> None:
         """Drop the trial that was kept, for a reason that showed later."""
         for trial in self.trials:
@@ -171,7 +180,7 @@ class Search:
         since = time.perf_counter()
         prepared, terms = self.prepared, attempt.terms
         loaded = prepared.simplified.clone()
-        choose = ChooseLayouts(terms, self.budget.within(self.strategy))
+        choose = self.choosing(terms)
         timing = Timing(dict(prepared.seconds))
         pipeline = chosen(terms.target, choose, by_factors=attempt.by_factors)
         outcomes = pipeline.run(loaded.ir, [Checking(prepared.interface), timing])
@@ -218,5 +227,6 @@ def _instead_of(trial: Trial) -> Iterator[Attempt]:
     if trial.applied[STATE_AS_EINSUM]:
         products = replace(terms, target=replace(terms.target, einsum=False))
         yield Attempt(products, note=f"{reason}no product was stated as Einsum")
-    other = replace(terms, objective=terms.objective.other)
+    is_count = terms.objective is Objective.COUNT
+    other = replace(terms, objective=terms.objective.other, ignores_passes=is_count)
     yield Attempt(other, note=f"{reason}the fewest {other.objective.noun} were chosen")

@@ -43,7 +43,7 @@ class Taken:
 
     @property
     def digest(self) -> ModelDigest:
-        message = to_proto(self.given) if self.is_edited else self.given.source
+        message = to_proto(self.given) if self.is_edited else self.given.given
         return digest_of(message, self.given.files)
 
     def stated(self, digest: ModelDigest) -> Round:
@@ -81,7 +81,7 @@ def check_certificate(
     rounds = rounds_of(document)
     sources = {"given": model, "written": result}
     at_hand = {which: load(source) for which, source in sources.items() if source is not None}
-    digests = {which: digest_of(each.source, each.files) for which, each in at_hand.items()}
+    digests = {which: digest_of(each.given, each.files) for which, each in at_hand.items()}
     mismatches = list(_mismatches(document, digests))
     if mismatches:
         return mismatches
@@ -114,4 +114,4 @@ def _problems(loaded: LoadedModel, settings: Mapping[str, Json]) -> list[LayoutP
     terms = Terms.of_settings(settings)
     simplified = learn_shapes(asked.ir)
     prepared(terms.target, by_factors=settings.get("by_factors") is True).run(simplified)
-    return [formulate(part, terms).problem for part in parts_of(simplified)]
+    return [formulate(part, terms, kinds=False).problem for part in parts_of(simplified)]

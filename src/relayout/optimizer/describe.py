@@ -102,7 +102,12 @@ def transpose_records(
     target: Target = ONNX,
 ) -> tuple[TransposeRecord, ...]:
     """Every Transpose that moves data; with a budget avoidable ones are marked."""
-    explained = explanations(model, dims, budget_seconds, target)
+    return explained_records(explanations(model, dims, budget_seconds, target), dims)
+
+
+def explained_records(
+    explained: Mapping[ir.Node, Explanation], dims: Mapping[str, int]
+) -> tuple[TransposeRecord, ...]:
     return tuple(_transpose_record(node, why, dims) for node, why in explained.items())
 
 

@@ -18,6 +18,7 @@ from relayout.graph.collector import paused_collector
 from relayout.graph.io.destination import Destination, Document, Output
 from relayout.graph.io.load import load
 from relayout.graph.io.model import LoadedModel
+from relayout.graph.io.save import to_proto
 from relayout.graph.io.sources import BINARY, ModelSource, encoded
 from relayout.optimizer.delivery import Comparing, Delivery, Stage, check_names, deliver
 from relayout.optimizer.grouping import (
@@ -53,7 +54,7 @@ class FuseResult:
     @property
     def model(self) -> onnx.ModelProto:
         """The model with its groups; the given one if verification failed."""
-        return self.made.source if self.accepted else self.loaded.source
+        return to_proto(self.made) if self.changed and self.accepted else self.loaded.given
 
     @property
     def verdict(self) -> NumericVerdict | None:

@@ -166,6 +166,7 @@ class _Road:
         trial = trials[-1]
         if trial.improves:
             result = _result(trials, search.prepared, trial.loaded)
+            result = replace(result, stated=trial.stated)
         else:
             kept = (fixed(self.given) if fix_defaults else self.given).clone()
             kept.notices[:] = trial.loaded.notices
@@ -249,7 +250,7 @@ def _freed(result: Result) -> Result:
     if not changes:
         return result
     after = measure(result.loaded.ir, terms.dims)
-    return replace(result, after=after, changed=True, informed=None)
+    return replace(result, after=after, changed=True, informed=None, stated=None)
 
 
 def _attempt_record(trial: Trial) -> AttemptRecord:

@@ -12,9 +12,9 @@ from relayout.graph.invariants import Signature
 from relayout.graph.io.defaults import without_defaults
 from relayout.graph.io.load import load, reloaded
 from relayout.graph.io.model import LoadedModel
-from relayout.graph.io.opset import raise_opset
 from relayout.graph.io.sources import ModelSource
 from relayout.ops.measure import Measure, measure
+from relayout.ops.versions.raising import raised
 from relayout.optimizer.pipeline import (
     Checking,
     Outcome,
@@ -86,8 +86,8 @@ def as_asked(given: LoadedModel, opset: int | None, *, fix_defaults: bool) -> Lo
     """
     if given.frozen is not None:
         return given
-    raised = given if opset is None else _raised(given, opset)
-    return fixed(raised) if fix_defaults else raised
+    asked = given if opset is None else _raised(given, opset)
+    return fixed(asked) if fix_defaults else asked
 
 
 def fixed(loaded: LoadedModel) -> LoadedModel:
@@ -110,5 +110,5 @@ def as_editable(given: LoadedModel, opset: int | None, *, fix_defaults: bool) ->
 
 def _raised(loaded: LoadedModel, opset: int) -> LoadedModel:
     """The model in a newer opset, to be compared with the file it came from."""
-    message = raise_opset(loaded.source, opset)
+    message = raised(loaded, opset)
     return loaded if message is loaded.source else reloaded(loaded, message)

@@ -12,6 +12,8 @@ from typing import Any
 import onnx
 
 from relayout.assign.choose import ChooseLayouts
+from relayout.assign.explain import StatedModel
+from relayout.assign.terms import Terms
 from relayout.errors import RelayoutError
 from relayout.graph.io.digest import digest_of, digest_of_file
 from relayout.graph.io.model import LoadedModel
@@ -20,11 +22,11 @@ from relayout.ops.measure import Measure, bytes_of_constants
 from relayout.optimizer.certificates import Taken, certificate_of
 from relayout.optimizer.describe import (
     assumed,
+    explained_records,
     figures,
     held_note,
     run_notes,
     size_note,
-    transpose_records,
 )
 from relayout.optimizer.pipeline import Outcome
 from relayout.report.records import AttemptRecord, RunRecord, TransposeRecord
@@ -77,6 +79,8 @@ class Result:
     """What was tried, in that order."""
     informed: LoadedModel | None = None
     """The model as given with shapes learned, where it is the result."""
+    stated: StatedModel | None = None
+    """The result as layout problems, where it was looked at again."""
 
     @property
     def applied(self) -> Counter[str]:
@@ -108,7 +112,7 @@ class Result:
     def model(self) -> onnx.ModelProto:
         """The optimised model; the given one if nothing was improved or verification failed."""
         if not self.changed or not self.accepted:
-            return self.loaded.source
+            return self.loaded.given
         return to_proto(self.loaded)
 
     def certificate(self) -> dict[str, Any]:
@@ -146,7 +150,8 @@ class Result:
         left: tuple[TransposeRecord, ...] = ()
         notes: tuple[str, ...] = ()
         if shown.frozen is None:
-            left = transpose_records(shown.ir, dims, target=target)
+            stated = self.stated or StatedModel.of(shown.ir, Terms(target=target, dims=dims))
+            left = explained_records(stated.explained(), dims)
             spelt_out = self.spelt_out if self.after.transposes else {}
             notes = run_notes(shown.ir, bool(left), applied, spelt_out)
             notes += held_note(shown.ir, target)

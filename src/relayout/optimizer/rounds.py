@@ -12,11 +12,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import onnx_ir as ir
-
 from relayout.assign.apply import RESTATE
-from relayout.assign.choose import ChooseLayouts, Decision
-from relayout.assign.part import parts_of
+from relayout.assign.choose import Decision
+from relayout.assign.explain import StatedModel
 from relayout.assign.strategies.registry import DEFAULT_SECONDS, EXACT, Budget, Strategy
 from relayout.assign.terms import Terms
 from relayout.graph.io.load import reloaded
@@ -50,7 +48,7 @@ def in_rounds(search: Search, terms: Terms) -> list[Trial]:
         # What was asked for and given up for another figure would be given up again.
         kept = trial.attempt.terms
         is_known_better = prepared.before != trial.after
-        if not is_known_better and not _finds_more(search, kept):
+        if not is_known_better and not _finds_more(search, trial):
             break
         again = search.best(kept)
         if not again.improves:
@@ -72,23 +70,24 @@ def _is_less(again: Trial, trial: Trial) -> bool:
     return again.after.better_than(trial.after, again.attempt.terms.objective)
 
 
-def _finds_more(search: Search, terms: Terms) -> bool:
-    """Whether a local rule applies, or a choice costs less than the model as it is.
+def _finds_more(search: Search, trial: Trial) -> bool:
+    """Whether a local rule applies, or a choice costs less than what a trial made as it is.
 
     Much less work than attempts, which write what was chosen and clean up.
     """
     if any(+outcome.applied for outcome in search.prepared.outcomes):
         return True
-    model = search.prepared.simplified.ir.clone()
-    if _gains(model, search, terms):
+    model, terms = search.prepared.simplified.ir, trial.attempt.terms
+    choose = search.choosing(terms)
+    if choose.gains(model):
         return True
-    has_transposes = search.prepared.before.transposes > 0
-    return has_transposes and split_axes(model) and _gains(model, search, terms)
-
-
-def _gains(model: ir.Model, search: Search, terms: Terms) -> bool:
-    choose = ChooseLayouts(terms, search.budget.within(search.strategy))
-    return any(choose.decide(part).improves for part in parts_of(model))
+    if terms.are_reported and not has_vague_moves(trial.loaded.ir):
+        stated = tuple(decision.formulation for decision in choose.decisions)
+        trial.stated = StatedModel(model, stated)
+    if not search.prepared.before.transposes:
+        return False
+    split = model.clone()
+    return split_axes(split) and choose.gains(split)
 
 
 def _with_shapes_anew(made: LoadedModel) -> LoadedModel:

@@ -13,6 +13,7 @@ import numpy as np
 import onnx_ir as ir
 
 from relayout.graph.editing.editor import Editor
+from relayout.graph.editing.permuted import tensor_of
 from relayout.graph.read import constant_of, is_op, shape_of
 from relayout.layout.blocks import Reshaping, Sizes, product, sizes_of
 from relayout.layout.permutation import Permutation
@@ -263,7 +264,7 @@ def _reshaped(
     hint = f"{value.name}_reshaped"
     if tensor is not None:
         array = tensor.numpy().reshape([size.number for size in asked])
-        data = ir.Tensor(array, dtype=tensor.dtype)
+        data = tensor_of(array, tensor.dtype)
         return editor.constant(data, hint=hint, before=before)
     shape = editor.constant(np.asarray(target, np.int64), hint=f"{hint}_shape", before=before)
     return editor.add(

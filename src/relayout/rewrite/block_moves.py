@@ -9,9 +9,10 @@ import onnx_ir as ir
 
 from relayout.graph.editing.editor import Editor
 from relayout.graph.read import schema_of
+from relayout.layout.block_move import BLOCK_MOVES, BlockMove
 from relayout.layout.strided_view import View
 from relayout.rewrite.chains import Chain, chains_through, shorten_chain
-from relayout.rewrite.links import BLOCK_MOVES, VIEWS, BlockMove, dims_of
+from relayout.rewrite.links import VIEWS, dims_of
 from relayout.rewrite.worklist import consumers
 
 WITH_KERNELS = (ir.DataType.FLOAT, ir.DataType.DOUBLE)

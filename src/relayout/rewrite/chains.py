@@ -12,11 +12,12 @@ import onnx_ir as ir
 
 from relayout.graph.editing.editor import Editor
 from relayout.graph.read import Shape, constant_of, is_op, shape_of
+from relayout.layout.block_move import BLOCK_MOVES
 from relayout.layout.blocks import Reshaping, Sizes, Symbol, sizes_of
 from relayout.layout.permutation import Permutation
 from relayout.layout.strided_view import Link, composed
 from relayout.ops.measure import NOMINAL_LENGTH
-from relayout.rewrite.links import BLOCK_MOVES, VIEWS, NodeLinks, dims_of, read_links
+from relayout.rewrite.links import VIEWS, NodeLinks, dims_of, read_links
 from relayout.rewrite.worklist import consumers
 
 LONGEST = 64

@@ -13,6 +13,7 @@ import onnx_ir as ir
 from onnx.reference import ReferenceEvaluator
 
 from relayout.graph.editing.editor import Editor
+from relayout.graph.editing.permuted import tensor_of
 from relayout.graph.read import Shape, constant_of, is_op, shape_of
 from relayout.graph.region import subgraphs_of
 from relayout.layout.transport import Array
@@ -62,7 +63,7 @@ class FoldConstants:
         if array is None:
             return None
         notes[GROWTH] = growth
-        tensor = ir.Tensor(array, dtype=result.dtype)
+        tensor = tensor_of(array, result.dtype)
         touched = consumers(result)
         constant = editor.constant(tensor, hint=f"{result.name}_folded", before=node)
         editor.substitute(result, constant, origin=node)
@@ -185,9 +186,18 @@ def _alone(node: ir.Node, version: int) -> bytes:
     """The node as a function of its operands, without names."""
     names = ["" if value is None else f"x{index}" for index, value in enumerate(node.inputs)]
     alone = onnx.NodeProto(op_type=node.op_type, domain=node.domain, input=names, output=["y"])
-    attributes = map(ir.serde.serialize_attribute, node.attributes.values())
-    alone.attribute.extend(attributes)
+    alone.attribute.extend(map(ir.serde.serialize_attribute, node.attributes.values()))
+    _sort_axes(alone, len(shape_of(node.inputs[0]) or ()))
     opset = onnx.helper.make_opsetid("", version)
     given = [name for name in names if name]
     function = onnx.helper.make_function("relayout", "folded", given, ["y"], [alone], [opset])
     return bytes(function.SerializeToString(deterministic=True))
+
+
+def _sort_axes(alone: onnx.NodeProto, rank: int) -> None:
+    """Put axes of views in order, which means nothing; the evaluator takes them one by one."""
+    if alone.op_type not in {"Squeeze", "Unsqueeze"}:
+        return
+    for attribute in alone.attribute:
+        whole = rank + len(attribute.ints) if alone.op_type == "Unsqueeze" else rank
+        attribute.ints[:] = sorted(axis % whole for axis in attribute.ints)

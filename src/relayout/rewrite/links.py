@@ -7,26 +7,24 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from relayout.graph.read import NodeView, Shape, perm_of, shape_of
+from relayout.layout.block_move import BLOCK_MOVES, MODES, BlockMove
 from relayout.layout.blocks import (
     COPY,
     REST,
     UNIT,
     Reshaping,
-    Size,
     Sizes,
     Symbol,
     length_of,
     product,
     sizes_of,
 )
-from relayout.layout.permutation import Permutation
 from relayout.layout.strided_view import Link, same_elements
 from relayout.ops.named_axes import AXES
 from relayout.ops.views import TARGET
 
 RESHAPES = ("Flatten", "Reshape", "Squeeze", "Unsqueeze")
 VIEWS = (*RESHAPES, "Identity", "Transpose")
-BLOCK_MOVES = ("DepthToSpace", "SpaceToDepth")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,45 +130,9 @@ _RESHAPINGS: dict[str, _Reshaper] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class BlockMove:
-    """Blocks of pixels that become channels, or the other way round."""
-
-    op_type: str
-    block: int
-    mode: str
-    """Whether the channels of a block are counted before (CRD) or after (DCR) its pixels."""
-
-    def links(self, given: Sizes) -> tuple[Link, ...] | None:
-        """As Reshape, Transpose, Reshape; None where the shape cannot be divided into blocks."""
-        if len(given) != 4:
-            return None
-        batch, channels, height, width = given
-        b = Size(self.block)
-        if self.op_type == "DepthToSpace":
-            depth = channels.over(b * b)
-            if depth is None:
-                return None
-            split = (depth, b, b) if self.mode == "CRD" else (b, b, depth)
-            order = _SPREAD[self.mode]
-            return (batch, *split, height, width), order, (batch, depth, height * b, width * b)
-        rows, columns = height.over(b), width.over(b)
-        if rows is None or columns is None:
-            return None
-        gather = _GATHERED[self.mode]
-        tall = (batch, channels, rows, b, columns, b)
-        return tall, gather, (batch, channels * b * b, rows, columns)
-
-
-_SPREAD = {"DCR": Permutation.of(0, 3, 4, 1, 5, 2), "CRD": Permutation.of(0, 1, 4, 2, 5, 3)}
-"""From batch, split channels, height, width to each pixel followed by its place in the block."""
-
-_GATHERED = {"DCR": Permutation.of(0, 3, 5, 1, 2, 4), "CRD": Permutation.of(0, 1, 3, 5, 2, 4)}
-
-
 def _block_move(view: NodeView, given: Sizes) -> NodeLinks | None:
     block, mode = view.integer("blocksize", 0), view.string("mode", "DCR")
-    if block < 1 or mode not in _SPREAD:
+    if block < 1 or mode not in MODES:
         return None
     links = BlockMove(view.op_type, block, mode).links(given)
     if links is None or not isinstance(links[-1], tuple):

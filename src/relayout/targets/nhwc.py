@@ -149,7 +149,7 @@ def _demanding(op_type: str, weights: str) -> OpRule:
         order = None if isinstance(kernel, Refusal) else kernel.inputs[0]
         return order if isinstance(order, Permutation) else None
 
-    return replace(standard, transport=transport, wanted=wanted, barrier=False)
+    return replace(standard, transport=transport, wanted=wanted, separate=None, barrier=False)
 
 
 def rests_on_default(value: ir.Value | None) -> bool:

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from relayout.verify.interface import Port
+    from relayout.verify.linear import OpenLength
     from relayout.verify.verdict import NumericOptions
 
 Binding = dict[str, int]
@@ -40,19 +41,40 @@ def ports_to_try(ports: Sequence[Port], options: NumericOptions) -> Iterator[tup
         yield tuple(_with_rank(port, rank) for port in described)
 
 
-def binding_groups(ports: Sequence[Port]) -> list[list[Binding]]:
-    """Groups of sizes, one of each of which is to run: different primes, large sizes, all 1."""
-    dims = open_dims(ports)
+def binding_groups(
+    ports: Sequence[Port], known: Mapping[str, OpenLength] | None = None
+) -> list[list[Binding]]:
+    """Groups of sizes, one of each of which is to run: different primes, large sizes, all 1, all 2.
+
+    `known`: the lengths that others determine, such as a total of past and new ones.
+    """
+    known = known or {}
+    dims = [dim for dim in open_dims(ports) if dim.name not in known]
+    ones, twos = ({dim.name: size for dim in dims} for size in (1, 2))
     seen: list[Binding] = []
     groups = []
-    for candidates in (_different(dims), _large(dims), [{dim.name: 1 for dim in dims}]):
+    for candidates in (_different(dims), _large(dims), [ones], [twos]):
         group = []
-        for binding in candidates:
-            if binding not in seen and _fits(ports, binding):
+        for chosen in candidates:
+            binding = _completed(chosen, known, ports)
+            if binding not in seen and binding is not None and _fits(ports, binding):
                 seen.append(binding)
                 group.append(binding)
         groups.append(group)
     return [group for group in groups if group]
+
+
+def _completed(
+    chosen: Binding, known: Mapping[str, OpenLength], ports: Sequence[Port]
+) -> Binding | None:
+    """A binding with the lengths that follow from it, in the order of the inputs."""
+    found: Binding = {}
+    for dim in open_dims(ports):
+        size = known[dim.name].under(chosen) if dim.name in known else chosen[dim.name]
+        if size is None or size < 0:
+            return None
+        found[dim.name] = size
+    return found
 
 
 def open_dims(ports: Sequence[Port]) -> tuple[OpenDim, ...]:

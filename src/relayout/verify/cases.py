@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from relayout.verify.bindings import Binding, binding_groups, ports_to_try
 from relayout.verify.inputs import LADDERS, Draw, draw_feeds, same_feeds
+from relayout.verify.linear import OpenLength, solved
+from relayout.verify.ranges import Values
 from relayout.verify.runtimes import ExhaustedError, RefusedError
+from relayout.verify.shape_rules import shapes_of
+
+SMALLEST = 2
+LONGEST_SEARCH = 60.0
+"""Seconds in which lengths that the model takes are searched for."""
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    import onnx
 
     from relayout.verify.interface import Interface, Port
     from relayout.verify.runtimes import Run
@@ -31,7 +41,15 @@ class Case:
     @property
     def hollow(self) -> bool:
         """Whether there is no element to compare."""
-        return not any(_has_elements(result) for result in self.results)
+        return not any(has_elements(result) for result in self.results)
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """The lengths that follow from others, and the values that inputs may have."""
+
+    lengths: dict[str, OpenLength] = field(default_factory=dict)
+    values: Values = field(default_factory=Values)
 
 
 @dataclass(frozen=True)
@@ -40,25 +58,43 @@ class CaseFinder:
     interface: Interface
     options: NumericOptions
 
+    model: onnx.ModelProto | None = None
+    """What lengths and values are read off, if it is at hand."""
+    started: float = field(default_factory=time.monotonic)
+
     def find(self) -> list[Case]:
         """The cases of one binding of each group, as far as the model accepts one of it."""
         tried = 0
         refusal = RefusedError("there is nothing to try")
         for ports in ports_to_try(self.interface.required, self.options):
-            groups = binding_groups(ports)
-            tried += sum(map(len, groups))
-            try:
-                return self._of_groups(ports, groups)
-            except RefusedError as error:
-                refusal = error
+            for found in self._readings(ports):
+                groups = binding_groups(ports, found.lengths)
+                tried += sum(map(len, groups))
+                try:
+                    return self._of_groups(ports, groups, found)
+                except RefusedError as error:
+                    refusal = error
         raise RefusedError(f"{refusal} (the last of {tried} shapes)" if tried > 1 else str(refusal))
 
-    def _of_groups(self, ports: Sequence[Port], groups: Iterable[Sequence[Binding]]) -> list[Case]:
+    def _readings(self, ports: Sequence[Port]) -> list[_Reading]:
+        """What the model says of its inputs; then nothing, should it have been misread."""
+        if self.model is None:
+            return [_Reading()]
+        graph = self.model.graph
+        shapes = shapes_of(graph, ports)
+        everything = (*self.interface.required, *self.interface.optional)
+        read = _Reading(solved(shapes.equations), Values.of(graph, shapes, everything))
+        return [read, _Reading()] if read.lengths else [read]
+
+    def _of_groups(
+        self, ports: Sequence[Port], groups: Iterable[Sequence[Binding]], found: _Reading
+    ) -> list[Case]:
         cases: list[Case] = []
         refusal = RefusedError("there is nothing to try")
         for group in groups:
             try:
-                cases += self._of_group(ports, group)
+                is_first = not cases
+                cases += self._of_group(ports, group, found, is_first=is_first)
             except RefusedError as error:
                 refusal = error
             except ExhaustedError:
@@ -68,13 +104,20 @@ class CaseFinder:
             raise refusal
         return cases
 
-    def _of_group(self, ports: Sequence[Port], group: Sequence[Binding]) -> list[Case]:
+    def _of_group(
+        self, ports: Sequence[Port], group: Sequence[Binding], found: _Reading, *, is_first: bool
+    ) -> list[Case]:
         """The cases of the first binding that runs, preferably one with elements to compare."""
         hollow: list[Case] = []
         refusal = RefusedError("there is nothing to try")
         for binding in group:
+            if time.monotonic() - self.started > LONGEST_SEARCH:
+                raise RefusedError(
+                    f"no lengths that the model takes were found in {LONGEST_SEARCH:g} s; "
+                    "give them by --dim or --shape"
+                )
             try:
-                cases = self._of_binding(ports, binding)
+                cases = self._of_binding(ports, binding, found, is_first=is_first)
             except RefusedError as error:
                 refusal = error
                 continue
@@ -85,12 +128,14 @@ class CaseFinder:
             raise refusal
         return hollow
 
-    def _of_binding(self, ports: Sequence[Port], binding: Binding) -> list[Case]:
+    def _of_binding(
+        self, ports: Sequence[Port], binding: Binding, found: _Reading, *, is_first: bool
+    ) -> list[Case]:
         """One case a ladder; the first ladder must be accepted, a later one may be refused."""
         cases: list[Case] = []
-        for ladder in LADDERS:
+        for ladder in LADDERS if is_first or not _is_small(binding) else LADDERS[1:]:
             try:
-                case = self._of_ladder(ports, binding, ladder)
+                case = self._of_ladder(ports, binding, ladder, found)
             except RefusedError:
                 if not cases:
                     raise
@@ -99,11 +144,15 @@ class CaseFinder:
                 cases.append(case)
         return cases
 
-    def _of_ladder(self, ports: Sequence[Port], binding: Binding, ladder: Sequence[Draw]) -> Case:
+    def _of_ladder(
+        self, ports: Sequence[Port], binding: Binding, ladder: Sequence[Draw], found: _Reading
+    ) -> Case:
         refused: list[dict[str, Any]] = []
         refusal = RefusedError("there is nothing to try")
         for draw in ladder:
-            feeds = draw_feeds(self.interface, ports, binding, draw, self.options)
+            feeds = draw_feeds(
+                self.interface, ports, binding, draw, self.options, values=found.values
+            )
             if any(same_feeds(feeds, other) for other in refused):
                 continue
             try:
@@ -114,7 +163,12 @@ class CaseFinder:
         raise refusal
 
 
-def _has_elements(result: Any) -> bool:
+def _is_small(binding: Binding) -> bool:
+    """Whether all lengths are 1 or 2, of which one run shows what there is to see."""
+    return bool(binding) and max(binding.values()) <= SMALLEST
+
+
+def has_elements(result: Any) -> bool:
     if isinstance(result, list):
-        return any(_has_elements(part) for part in result)
+        return any(has_elements(part) for part in result)
     return result is not None and np.size(result) > 0

@@ -1,4 +1,4 @@
-"""How two results of a model differ."""
+"""How two results of a model differ, element by element."""
 
 from __future__ import annotations
 
@@ -10,9 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-Array = npt.NDArray[Any]
+from relayout.verify.pools import Pools
 
-# The largest error allowed, relative to the largest magnitude of the output.
+Array = npt.NDArray[Any]
+Noise = Any
+"""By element, how much of a difference is rounding: an array, or a list of them; None: nothing."""
+
+# The largest error that other ways to compute a model may make, relative to an element's scale.
 TOLERANCES = {
     "float64": 1e-9,
     "complex128": 1e-9,
@@ -25,19 +29,28 @@ TOLERANCES = {
     "float8_e5m2": 0.25,
     "float8_e5m2fnuz": 0.25,
 }
+# What the order of a few sums changes; beyond it a model must show such errors by itself.
+STRICT = TOLERANCES | {"float64": 1e-14, "complex128": 1e-14, "float32": 2e-6, "complex64": 2e-6}
+# A model that changes by more of an element's scale than this does not round: it decides. Of a
+# model that has decisions to make, even less is taken for rounding.
+MOST_NOISE = 2e-2
+MOST_NOISE_OF_DECISIONS = 0.0
+# An error up to this many times what a model shows by itself is rounding.
+NOISE_FACTOR = 4.0
 
 
 @dataclass(frozen=True)
 class Difference:
-    """The largest error, relative to the scale of the first result, and where it is.
+    """The largest error, relative to the scale of its element, and where it is.
 
-    `exact`: all bytes are equal; `alike`: structure, type and shape are. The error is
-    infinite where no tolerance could excuse the difference.
+    `exact`: all bytes are equal; `alike`: structure, type and shape are; `excused`: no element
+    differs by more than it may. The error is infinite where no tolerance could excuse it.
     """
 
     elements: int = 0
     exact: bool = True
     alike: bool = True
+    excused: bool = True
     error: float = 0.0
     allowed: float = 0.0
     place: str = ""
@@ -45,22 +58,34 @@ class Difference:
     before: str = ""
     after: str = ""
 
-    @property
-    def excused(self) -> bool:
-        return self.alike and self.error <= self.allowed
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How much results may differ: by type relative to the scale, or as the caller says."""
+
+    by_type: Mapping[str, float]
+    asked: float | None = None
+
+    def of(self, dtype: np.dtype[Any]) -> float:
+        return self.by_type[dtype.name] if self.asked is None else self.asked
 
 
-def difference(before: Any, after: Any, tolerance: float | None = None) -> Difference:
+USUAL = Tolerance(TOLERANCES)
+
+
+def difference(
+    before: Any, after: Any, tolerance: Tolerance = USUAL, noise: Noise = None
+) -> Difference:
     """Compares tensors, or sequences, maps and optionals of them part by part."""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         before, after = _listed(before), _listed(after)
     if isinstance(before, list) and isinstance(after, list):
-        return _of_lists(before, after, tolerance)
+        return _of_lists(before, after, tolerance, noise)
     if before is None and after is None:
         return Difference()
     if any(value is None or isinstance(value, list | Mapping) for value in (before, after)):
         return _unlike(type(before).__name__, type(after).__name__)
-    return _of_arrays(np.asarray(before), np.asarray(after), tolerance)
+    return _of_arrays(np.asarray(before), np.asarray(after), tolerance, noise)
 
 
 def worse(left: Difference, right: Difference) -> Difference:
@@ -71,6 +96,40 @@ def worse(left: Difference, right: Difference) -> Difference:
     )
 
 
+def widened(noise: Noise, before: Any, other: Any, most: float = MOST_NOISE) -> Noise:
+    """The noise once another result of the same model on almost the same inputs is known.
+
+    An element that changes by more than `most` of its scale, or than the tolerance of its type,
+    excuses nothing, not even its neighbours; where no decisions are made, what is left of a
+    difference of larger numbers may be all rounding.
+    """
+    if isinstance(before, list) and isinstance(other, list):
+        known = noise if isinstance(noise, list) else [None] * len(before)
+        if len(before) != len(other):
+            return noise
+        return [widened(*part, most) for part in zip(known, before, other, strict=True)]
+    if not (_is_float(before) and _is_float(other)) or before.shape != other.shape:
+        return noise
+    old, new = _wide(before), _wide(other)
+    with np.errstate(invalid="ignore", over="ignore"):
+        apart = np.abs(old - new)
+    apart = np.where(np.isfinite(apart), apart, 0.0)
+    pools = Pools.of(old)
+    limit = max(most, TOLERANCES[before.dtype.name]) * pools.scale(old)
+    if most >= MOST_NOISE:
+        limit = np.maximum(limit, STRICT[before.dtype.name] * pools.around(old))
+    apart = np.where(apart <= limit, apart, 0.0)
+    return apart if noise is None else np.maximum(noise, apart)
+
+
+def _is_float(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.name in TOLERANCES
+
+
+def _wide(array: Array) -> Array:
+    return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
+
+
 def _badness(found: Difference) -> tuple[bool, bool, float]:
     return not found.alike, not found.excused, found.error
 
@@ -79,17 +138,20 @@ def _listed(mapping: Mapping[Any, Any]) -> list[Any]:
     return [np.array(list(mapping)), np.array(list(mapping.values()))]
 
 
-def _of_lists(before: list[Any], after: list[Any], tolerance: float | None) -> Difference:
+def _of_lists(
+    before: list[Any], after: list[Any], tolerance: Tolerance, noise: Noise
+) -> Difference:
     if len(before) != len(after):
         return _unlike(f"{len(before)} parts", f"{len(after)} parts")
+    known = noise if isinstance(noise, list) else [None] * len(before)
     total = Difference()
-    for i, pair in enumerate(zip(before, after, strict=True)):
-        part = difference(*pair, tolerance)
+    for i, (one, other, own) in enumerate(zip(before, after, known, strict=True)):
+        part = difference(one, other, tolerance, own)
         total = worse(total, replace(part, place=f"[{i}]{part.place}"))
     return total
 
 
-def _of_arrays(before: Array, after: Array, tolerance: float | None) -> Difference:
+def _of_arrays(before: Array, after: Array, tolerance: Tolerance, noise: Noise) -> Difference:
     if before.dtype.name != after.dtype.name and not {before.dtype.kind, after.dtype.kind} <= {
         *"OU"
     }:
@@ -98,14 +160,16 @@ def _of_arrays(before: Array, after: Array, tolerance: float | None) -> Differen
         return _unlike(f"shape {list(before.shape)}", f"shape {list(after.shape)}")
     if _same_bytes(before, after):
         return Difference(elements=before.size)
-    errors, allowed = _errors(before, after, tolerance)
-    worst = int(np.argmax(errors))
+    errors, allowed = _errors(before, after, tolerance, noise)
+    failing = errors > allowed
+    worst = int(np.argmax(np.where(failing, errors, -1.0) if failing.any() else errors))
     index = tuple(int(i) for i in np.unravel_index(worst, before.shape))
     return Difference(
         elements=before.size,
         exact=False,
+        excused=not failing.any(),
         error=float(errors.flat[worst]),
-        allowed=allowed,
+        allowed=float(allowed.flat[worst]),
         index=index,
         before=_text(before[index]),
         after=_text(after[index]),
@@ -113,7 +177,8 @@ def _of_arrays(before: Array, after: Array, tolerance: float | None) -> Differen
 
 
 def _unlike(before: str, after: str) -> Difference:
-    return Difference(exact=False, alike=False, error=math.inf, before=before, after=after)
+    unlike = Difference(exact=False, alike=False, excused=False, error=math.inf)
+    return replace(unlike, before=before, after=after)
 
 
 def _same_bytes(before: Array, after: Array) -> bool:
@@ -122,19 +187,21 @@ def _same_bytes(before: Array, after: Array) -> bool:
     return before.tobytes() == after.tobytes()
 
 
-def _errors(before: Array, after: Array, tolerance: float | None) -> tuple[Array, float]:
-    """The error of each element relative to the scale, and how large it may be."""
+def _errors(before: Array, after: Array, tolerance: Tolerance, noise: Noise) -> tuple[Array, Array]:
+    """The error of each element relative to its scale, and how large it may be."""
     if before.dtype.name not in TOLERANCES:
-        return np.where(before == after, 0.0, np.inf), 0.0
-    wide = np.complex128 if before.dtype.kind == "c" else np.float64
-    old, new = before.astype(wide), after.astype(wide)
-    finite = np.abs(old[np.isfinite(old)])
-    scale = float(finite.max(initial=0.0)) or 1.0
+        return np.where(before == after, 0.0, np.inf), np.zeros(before.shape)
+    old, new = _wide(before), _wide(after)
+    pools = Pools.of(old)
+    scale = pools.scale(old)
     same = (old == new) | (np.isnan(old) & np.isnan(new))
     with np.errstate(invalid="ignore", over="ignore"):
         errors = np.where(same, 0.0, np.abs(old - new) / scale)
     errors = np.where(np.isnan(errors), np.inf, errors)
-    return errors, TOLERANCES[before.dtype.name] if tolerance is None else tolerance
+    allowed = np.full(before.shape, tolerance.of(before.dtype))
+    if noise is not None:
+        allowed = np.maximum(allowed, NOISE_FACTOR * pools.shared(noise) / scale)
+    return errors, allowed
 
 
 def _text(element: Any) -> str:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import onnx
 
 from relayout.verify.bindings import Binding, shape_under
+from relayout.verify.ranges import Values
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -76,15 +77,50 @@ def draw_feeds(
     binding: Binding,
     draw: Draw,
     options: NumericOptions,
+    *,
+    values: Values | None = None,
 ) -> dict[str, Any]:
-    """Values for the required inputs, given as `ports`, and for the defaults a draw overrides."""
+    """Values for the required inputs, given as `ports`, and for the defaults a draw overrides.
+
+    `values`: what the operators take that inputs reach.
+    """
     draw = draw.reaching(max(binding.values(), default=0))
+    values = values or Values()
+    options = _with_values(options, values, ports, binding)
     feeds = {p.name: _value(p, shape_under(p, binding), draw, options) for p in ports}
+    for name in values.positive:
+        if name in feeds and _is_float(feeds[name].dtype):
+            feeds[name] = np.abs(feeds[name])
     for port in interface.optional:
         if port.name in options.fixed or draw.overrides(port):
             shape = options.shapes.get(port.name, port.default or ())
             feeds[port.name] = _value(port, shape, draw, options)
     return feeds
+
+
+def _with_values(
+    options: NumericOptions, values: Values, ports: Sequence[Port], binding: Binding
+) -> NumericOptions:
+    """The options, with what is known of inputs of which the caller says nothing."""
+    ranges = {port.name: values.range_under(port.name, binding) for port in ports}
+    known = {name: found for name, found in ranges.items() if found is not None}
+    shapes = {port.name: shape_under(port, binding) for port in ports}
+    fixed = {
+        name: _target(shapes[name][0], rank)
+        for name, rank in values.targets.items()
+        if len(shapes.get(name, ())) == 1
+    }
+    return replace(
+        options,
+        integer_ranges={**known, **options.integer_ranges},
+        fixed={**fixed, **options.fixed},
+    )
+
+
+def _target(count: int, rank: int) -> list[int]:
+    """A shape of some axes that a tensor of any lengths can have: its own, as far as it goes."""
+    kept = max(min(count - 1, rank - 1), 0)
+    return ([0] * kept + [-1] + [1] * count)[:count]
 
 
 def same_feeds(left: Mapping[str, Any], right: Mapping[str, Any]) -> bool:

@@ -59,7 +59,10 @@ class Interface:
 
 
 def interface_of(path: Path) -> Interface:
-    model = _load(path)
+    return interface_of_model(_load(path))
+
+
+def interface_of_model(model: onnx.ModelProto) -> Interface:
     graph = model.graph
     has_defaults = model.ir_version >= DEFAULTS_SINCE_IR
     defaults = {tensor.name: tuple(tensor.dims) for tensor in graph.initializer}

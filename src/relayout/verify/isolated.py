@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import signal
 import subprocess
@@ -13,27 +12,21 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import onnx
-from google.protobuf.message import DecodeError
 
+from relayout.verify.quantisers import tensors_of
 from relayout.verify.verdict import NumericOptions, NumericVerdict, unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 LONGEST = 600.0
 """Seconds that a comparison may take."""
 
 SHARE_OF_MEMORY = 0.9
-BASE_MEMORY = 8 * 10**9
-"""Bytes of address space that a comparison may take, beside those in proportion to the models."""
-
-TIMES_THE_FILES = 8
-"""Both models are held, with their activations, by more than one runtime."""
-
-MEMORY_SETTING = "RELAYOUT_MEMORY"
-"""The environment variable that sets the limit of memory, in GB."""
-
 GIGABYTE = 1e9
+# A model may need far more than it stores, but one that stores little and needs this is a bomb.
+MEMORY_OF_ANY = 6 * GIGABYTE
+MEMORY_PER_BYTE = 16
 # How a system short of memory ends a process.
 KILLED = -9
 SIGNS_OF_EXHAUSTION = ("ExhaustedError", "MemoryError", "bad_alloc", "Cannot allocate memory")
@@ -47,10 +40,12 @@ def compare_isolated(
     memory: int | None = None,
 ) -> NumericVerdict:
     """As `compare`; beyond a limit, or where the comparison crashes, the verdict is unknown."""
+    options = options or NumericOptions()
     files = {"before": str(before), "after": str(after)}
-    request = {**files, "options": (options or NumericOptions()).to_json()}
-    limit = memory or memory_for(before, after)
-    return verdict_of("relayout.verify.worker", request, seconds, limit)
+    request = {**files, "options": options.to_json()}
+    if memory is None:
+        memory = default_memory(options, before, after)
+    return verdict_of("relayout.verify.worker", request, seconds, memory)
 
 
 def verdict_of(
@@ -119,44 +114,39 @@ def _environment() -> Mapping[str, str]:
     return {**os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"}
 
 
-def memory_for(*models: Path) -> int | None:
-    """The bytes that a comparison of these files may take; None where that cannot be limited.
-
-    So much as the setting says, or else in proportion to the files, and never all of the machine's.
-    """
+def default_memory(options: NumericOptions, *models: Path) -> int | None:
+    """The bytes that a comparison may use: as asked, or in proportion to what models store."""
+    if options.memory is not None:
+        return int(options.memory * GIGABYTE)
+    stored = sum(_stored(path) for path in models)
+    enough = int(MEMORY_OF_ANY + MEMORY_PER_BYTE * stored)
     if not hasattr(os, "sysconf") or "SC_PHYS_PAGES" not in os.sysconf_names:
-        return None
-    asked = os.environ.get(MEMORY_SETTING, "")
-    if asked.replace(".", "", 1).isdecimal():
-        return int(float(asked) * GIGABYTE)
+        return enough
     pages, size = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
-    held = TIMES_THE_FILES * sum(map(_bytes_of, models))
-    return min(int(pages * size * SHARE_OF_MEMORY), BASE_MEMORY + held)
+    return min(enough, int(pages * size * SHARE_OF_MEMORY))
 
 
-def _bytes_of(model: Path) -> int:
-    """The bytes of a model, with those in the files that it names, as far as they can be read."""
+def _stored(path: Path) -> int:
+    """The bytes of a model and of the files that it names."""
     try:
-        message = onnx.load(model, load_external_data=False)
-        names = {entry.value for entry in _external_entries(message) if entry.key == "location"}
-        return model.stat().st_size + sum((model.parent / name).stat().st_size for name in names)
-    except (OSError, ValueError, DecodeError):
+        model = onnx.load(path, load_external_data=False)
+    except Exception:  # noqa: BLE001 - what cannot be read is the worker's to report
         return 0
-
-
-def _external_entries(message: onnx.ModelProto) -> Iterator[onnx.StringStringEntryProto]:
-    for tensor in message.graph.initializer:
-        yield from tensor.external_data
+    names = {
+        entry.value
+        for tensor in tensors_of(model.graph)
+        for entry in tensor.external_data
+        if entry.key == "location"
+    }
+    files = [path, *(path.parent / name for name in sorted(names))]
+    return sum(file.stat().st_size for file in files if file.is_file())
 
 
 def _death(status: int, errors: str, memory: int | None) -> str:
     last = errors.strip().splitlines()[-1:] or ["no message"]
     if status == KILLED or any(sign in errors for sign in SIGNS_OF_EXHAUSTION):
-        if memory is None:
-            return "the runtime needed more than all memory"
-        more = math.ceil(2 * memory / GIGABYTE)
-        much = f"{memory / GIGABYTE:.3g} GB"
-        return f"the runtime needed more than {much}; {MEMORY_SETTING}={more} allows more"
+        much = f"{memory / GIGABYTE:.3g} GB" if memory else "all memory"
+        return f"the runtime needed more than {much}, the most it was allowed; --memory allows more"
     if status < 0:
         return f"the comparison crashed ({signal.strsignal(-status) or -status})"
     return f"the comparison failed: {last[0]}"

@@ -3,34 +3,49 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from relayout.verify.difference import Difference, difference, worse
+from relayout.verify.cases import has_elements
+from relayout.verify.conditioning import Conditioning, of_run
+from relayout.verify.difference import (
+    STRICT,
+    Difference,
+    Noise,
+    Tolerance,
+    difference,
+    widened,
+    worse,
+)
 from relayout.verify.runtimes import RefusedError, Run, Runtime
-from relayout.verify.verdict import NumericOptions, NumericVerdict, Worst
+from relayout.verify.verdict import NOTHING, NumericOptions, NumericVerdict, Worst
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Mapping, Sequence
 
     from relayout.verify.cases import Case
     from relayout.verify.interface import Interface
+    from relayout.verify.runtimes import Runnable
 
 # How often the first model is run again to learn whether it agrees with itself.
 RERUNS = 4
-# An error up to this many times the disagreement of the first model with itself is noise.
-NOISE_FACTOR = 4.0
 
 
 @dataclass
 class Judge:
-    """Runs the second model on the cases of the first, and gathers what they show."""
+    """Runs the second model on the cases of the first, and gathers what they show.
+
+    `tolerances`: the errors by type, relative to an element's scale, that need no explanation;
+    `conditioning`: how much rounding changes what the first model gives.
+    """
 
     runtime: Runtime
     original: Run
     interface: Interface
     options: NumericOptions
+    conditioning: Conditioning | None = None
+    tolerances: Mapping[str, float] = field(default_factory=lambda: STRICT)
     exact: bool = True
     elements: int = 0
     worst: Worst | None = None
@@ -38,8 +53,10 @@ class Judge:
     unstable: dict[str, None] = field(default_factory=dict)
     failing: dict[str, Difference] = field(default_factory=dict)
     """By output, the largest difference that is not excused."""
+    failed: list[Case] = field(default_factory=list)
+    """The cases of which a result differs."""
 
-    def judge(self, after: Path, cases: list[Case]) -> NumericVerdict:
+    def judge(self, after: Runnable, cases: Sequence[Case]) -> NumericVerdict:
         try:
             rewritten = self.runtime.load(after, self.interface)
             for case in cases:
@@ -47,6 +64,11 @@ class Judge:
         except RefusedError as refusal:
             reason = f"{self.runtime.name} runs only the first model: {refusal}"
             return NumericVerdict("differs", reason=reason, runtime=self.runtime.name)
+        if not self.elements and not self.failing:
+            return replace(self._verdict(cases), status="unknown", reason=NOTHING)
+        return self._verdict(cases)
+
+    def _verdict(self, cases: Sequence[Case]) -> NumericVerdict:
         return NumericVerdict(
             "differs" if self.failing else "equal",
             exact=self.exact,
@@ -58,9 +80,19 @@ class Judge:
             bindings=tuple({str(case.binding): case.binding for case in cases}.values()),
             unstable=tuple(self.unstable),
             steady=self._steady(cases),
+            empty=self._empty(cases),
+            failing=tuple(self.failing),
         )
 
-    def _steady(self, cases: list[Case]) -> tuple[str, ...]:
+    def _empty(self, cases: Sequence[Case]) -> tuple[str, ...]:
+        """The outputs of which no case has an element."""
+        return tuple(
+            port.name
+            for i, port in enumerate(self.interface.outputs)
+            if not any(has_elements(case.results[i]) for case in cases)
+        )
+
+    def _steady(self, cases: Sequence[Case]) -> tuple[str, ...]:
         """The outputs that different inputs of the same sizes do not change."""
         pairs = [pair for pair in pairwise(cases) if pair[0].binding == pair[1].binding]
         changes = [self._differences(first, second.results) for first, second in pairs]
@@ -72,30 +104,54 @@ class Judge:
 
     def _weigh(self, case: Case, results: list[Any]) -> None:
         found = self._differences(case, results)
-        quiet = [Difference() for _ in found]
-        noise = quiet if all(one.excused for one in found) else self._noise(case)
-        for port, one, own in zip(self.interface.outputs, found, noise, strict=True):
+        own = [Difference() for _ in found]
+        if not all(one.excused for one in found):
+            own = self._own(case)
+            found = self._with_noise(case, results, found, own)
+        if any(unsure.excused and not one.excused for one, unsure in zip(found, own, strict=True)):
+            self.failed.append(case)
+        for port, one, unsure in zip(self.interface.outputs, found, own, strict=True):
             self.elements += one.elements
             self.exact &= one.exact
-            if own.excused:
-                passes = one.excused or (one.alike and one.error <= NOISE_FACTOR * own.error)
-                self._note(port.name, one, case, passes=passes)
+            if unsure.excused:
+                self._note(port.name, one, case, passes=one.excused)
                 continue
             self.unstable[port.name] = None
-            if own.alike and not one.alike:
+            if unsure.alike and not one.alike:
                 self._note(port.name, one, case, passes=False)
 
-    def _noise(self, case: Case) -> list[Difference]:
+    def _own(self, case: Case) -> list[Difference]:
         """The largest disagreement of the first model with itself, for each output."""
-        noise = [Difference() for _ in case.results]
+        own = [Difference() for _ in case.results]
         for _ in range(RERUNS):
             again = self._differences(case, self.original(case.feeds))
-            noise = [worse(*pair) for pair in zip(noise, again, strict=True)]
-        return noise
+            own = [worse(*pair) for pair in zip(own, again, strict=True)]
+            if all(one.exact for one in own):
+                break
+        return own
 
-    def _differences(self, case: Case, results: list[Any]) -> list[Difference]:
-        pairs = zip(case.results, results, strict=True)
-        return [difference(*pair, self.options.tolerance) for pair in pairs]
+    def _with_noise(
+        self, case: Case, results: list[Any], found: list[Difference], own: list[Difference]
+    ) -> list[Difference]:
+        """The differences, once it is known how much of them rounding explains."""
+        conditioning = self.conditioning or of_run(self.original)
+        noise: list[Noise] = [None] * len(found)
+        for other in conditioning.results(case.feeds):
+            parts = zip(noise, case.results, other, strict=True)
+            noise = [widened(*part, conditioning.most) for part in parts]
+            found = self._differences(case, results, noise)
+            pairs = zip(found, own, strict=True)
+            if all(one.excused or not unsure.excused for one, unsure in pairs):
+                break
+        return found
+
+    def _differences(
+        self, case: Case, results: list[Any], noise: Sequence[Noise] | None = None
+    ) -> list[Difference]:
+        tolerance = Tolerance(self.tolerances, self.options.tolerance)
+        known = noise or [None] * len(results)
+        parts = zip(case.results, results, known, strict=True)
+        return [difference(one, other, tolerance, own) for one, other, own in parts]
 
     def _note(self, output: str, found: Difference, case: Case, *, passes: bool) -> None:
         """Keeps the worst element: a failing one before a passing one, then the larger error."""

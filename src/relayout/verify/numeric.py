@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from relayout.verify.bindings import open_dims
 from relayout.verify.cases import CaseFinder
+from relayout.verify.comparison import Comparison
+from relayout.verify.inner import Inner, shows_little
 from relayout.verify.inputs import undrawable
 from relayout.verify.interface import (
     Interface,
@@ -13,19 +16,20 @@ from relayout.verify.interface import (
     interface_change,
     interface_of,
 )
-from relayout.verify.judge import Judge
-from relayout.verify.rounding import Doubt
 from relayout.verify.runtimes import (
     ONNX_RUNTIME,
     RUNTIMES,
     ExhaustedError,
     RefusedError,
     Runtime,
+    read,
 )
-from relayout.verify.verdict import NumericOptions, NumericVerdict, unknown
+from relayout.verify.verdict import NOTHING, NumericOptions, NumericVerdict, unknown
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from relayout.verify.runtimes import Runnable
 
 
 def compare(before: Path, after: Path, options: NumericOptions | None = None) -> NumericVerdict:
@@ -36,8 +40,13 @@ def compare(before: Path, after: Path, options: NumericOptions | None = None) ->
         return unknown(f"the runtime ran out of memory: {error}")
 
 
-def examine(before: Path, after: Path, options: NumericOptions) -> NumericVerdict:
-    """As `compare`, but running out of memory raises: the caller knows how much there was."""
+def examine(
+    before: Path, after: Path, options: NumericOptions, *, proved: bool = False
+) -> NumericVerdict:
+    """As `compare`, but running out of memory raises: the caller knows how much there was.
+
+    Of models that are `proved` to be equal only the outputs are compared, on drawn inputs.
+    """
     try:
         given, made = interface_of(before), interface_of(after)
     except UnreadableModelError as error:
@@ -50,7 +59,7 @@ def examine(before: Path, after: Path, options: NumericOptions) -> NumericVerdic
     obstacle = _obstacle(given, options)
     if obstacle:
         return unknown(obstacle)
-    return _first_verdict(before, after, given, options)
+    return _first_verdict(before, after, given, options, proved=proved)
 
 
 def _obstacle(interface: Interface, options: NumericOptions) -> str:
@@ -67,28 +76,51 @@ def _obstacle(interface: Interface, options: NumericOptions) -> str:
 
 
 def _first_verdict(
-    before: Path, after: Path, interface: Interface, options: NumericOptions
+    before: Path, after: Path, interface: Interface, options: NumericOptions, *, proved: bool
 ) -> NumericVerdict:
     """The verdict of the first runtime that can run the first model."""
     refusals = []
     for runtime in RUNTIMES:
         try:
-            verdict, doubt = _judged(runtime, before, after, interface, options)
+            return _judged(runtime, before, after, interface, options, proved=proved)
         except RefusedError as refusal:
             refusals.append(f"{runtime.name}: {refusal}")
-            continue
-        return verdict if doubt is None else doubt.weighed(verdict)
     return unknown("; ".join(refusals))
 
 
 def _judged(
-    runtime: Runtime, before: Path, after: Path, interface: Interface, options: NumericOptions
-) -> tuple[NumericVerdict, Doubt | None]:
-    """A verdict, and the doubt about it where results of ONNX Runtime differ."""
+    runtime: Runtime,
+    before: Runnable,
+    after: Runnable,
+    interface: Interface,
+    options: NumericOptions,
+    *,
+    proved: bool,
+) -> NumericVerdict:
+    """The verdict of a runtime on what inputs show, then on what they do not show by themselves."""
     original = runtime.load(before, interface)
-    cases = CaseFinder(original, interface, options).find()
-    judge = Judge(runtime, original, interface, options)
-    verdict = judge.judge(after, cases)
-    if verdict.status != "differs" or verdict.reason or runtime is not ONNX_RUNTIME:
-        return verdict, None
-    return verdict, Doubt(before, after, interface, options, cases, judge.failing)
+    cases = CaseFinder(original, interface, options, read(before)).find()
+    comparison = Comparison(runtime, interface, options)
+    verdict = comparison.verdict(original, before, after, cases)
+    is_empty = verdict.reason == NOTHING
+    if proved or runtime is not ONNX_RUNTIME or not (verdict.equal or is_empty):
+        return verdict
+    verdict = comparison.on_all_ways(before, after, cases, verdict)
+    if verdict.status == "differs" or verdict.rounding or verdict.replayed or verdict.unstable:
+        return verdict
+    return _with_inner(Inner(before, after, interface, cases).weighed(verdict))
+
+
+def _with_inner(verdict: NumericVerdict) -> NumericVerdict:
+    """What tensors inside of the models make of a verdict whose results show little."""
+    if not shows_little(verdict):
+        return verdict
+    if verdict.inner_different:
+        name = verdict.inner_different[0]
+        reason = (
+            f"no output depends on the inputs, but tensor '{name}' inside of the models differs"
+        )
+        return replace(verdict, status="differs", reason=reason)
+    if verdict.reason == NOTHING and verdict.elements:
+        return replace(verdict, status="equal", reason="")
+    return verdict

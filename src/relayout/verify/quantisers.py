@@ -20,10 +20,9 @@ Grid: TypeAlias = tuple[bytes | str, bytes | str]
 """The scale and the zero point of a quantiser, by their bytes, or by name if they are computed."""
 
 
-def quantisers_of(path: Path) -> Counter[Grid]:
+def quantisers_of(model: onnx.ModelProto, folder: Path) -> Counter[Grid]:
     """The operators of a model that round to whole numbers, by the grid they round to."""
-    model = onnx.load(path, load_external_data=False)
-    constants = Constants.of(model.graph, path.parent)
+    constants = Constants.of(model.graph, folder)
     bodies = (node for function in model.functions for node in function.node)
     return Counter(
         constants.grid(node) if is_op(node, "QuantizeLinear") else (node.op_type, "")
@@ -91,6 +90,26 @@ def nodes_of(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
         yield node
         for body in bodies_of(node):
             yield from nodes_of(body)
+
+
+def graphs_of(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
+    """A graph and the bodies in it."""
+    yield graph
+    for node in graph.node:
+        for body in bodies_of(node):
+            yield from graphs_of(body)
+
+
+def tensors_of(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
+    """The tensors that a graph and the bodies in it store."""
+    for one in graphs_of(graph):
+        yield from one.initializer
+        for node in one.node:
+            for attribute in node.attribute:
+                yield from (
+                    *((attribute.t,) if attribute.HasField("t") else ()),
+                    *attribute.tensors,
+                )
 
 
 def captured_by(node: onnx.NodeProto) -> Iterator[str]:

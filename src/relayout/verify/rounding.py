@@ -12,18 +12,27 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from relayout.verify.difference import Difference, difference, worse
+from relayout.verify.difference import STRICT, Difference, Tolerance, difference, worse
 from relayout.verify.judge import Judge
 from relayout.verify.quantisers import quantisers_of
-from relayout.verify.runtimes import EXTENDED, SMOOTH, ExhaustedError, RefusedError
+from relayout.verify.runtimes import (
+    EXTENDED,
+    SMOOTH,
+    ExhaustedError,
+    RefusedError,
+    folder_of,
+    read,
+)
 from relayout.verify.verdict import NumericOptions, NumericVerdict, Rounding
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from relayout.verify.cases import Case
     from relayout.verify.interface import Interface
+    from relayout.verify.quantisers import Grid
+    from relayout.verify.runtimes import Runnable
 
 
 class _NotRoundingError(Exception):
@@ -34,8 +43,8 @@ class _NotRoundingError(Exception):
 class Doubt:
     """Two models, what the first one gives, and the outputs on which the second one differs."""
 
-    before: Path
-    after: Path
+    before: Runnable
+    after: Runnable
     interface: Interface
     options: NumericOptions
     cases: Sequence[Case]
@@ -44,7 +53,7 @@ class Doubt:
     def weighed(self, verdict: NumericVerdict) -> NumericVerdict:
         """The verdict on the two models, which is that they are equal if only rounding differs."""
         try:
-            if not quantisers_of(self.before):
+            if not _quantisers(self.before):
                 return verdict
             rounding = self._rounding()
         except (_NotRoundingError, RefusedError, ExhaustedError) as error:
@@ -52,7 +61,7 @@ class Doubt:
         return replace(verdict, status="equal", rounding=rounding)
 
     def _rounding(self) -> Rounding:
-        if quantisers_of(self.before) != quantisers_of(self.after):
+        if _quantisers(self.before) != _quantisers(self.after):
             raise _NotRoundingError("the quantisers are not the same")
         self._check_smooth()
         noise = self._noise()
@@ -86,8 +95,12 @@ class Doubt:
         noise = {port.name: Difference() for port in self.interface.outputs}
         for case in self.cases:
             for name, one, other in zip(noise, case.results, extended(case.feeds), strict=True):
-                found = difference(one, other, self.options.tolerance)
+                found = difference(one, other, Tolerance(STRICT, self.options.tolerance))
                 if not found.alike:
                     raise _NotRoundingError(f"ONNX Runtime's own levels disagree about '{name}'")
                 noise[name] = worse(noise[name], found)
         return noise
+
+
+def _quantisers(source: Runnable) -> Counter[Grid]:
+    return quantisers_of(read(source), folder_of(source))

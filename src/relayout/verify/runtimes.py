@@ -6,7 +6,7 @@ import ctypes
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import onnx
@@ -38,6 +38,18 @@ LONGEST_MESSAGE = 300
 SILENT = 4
 
 
+@dataclass(frozen=True)
+class Derived:
+    """A model made of a file: its message, and the folder in which external data lies."""
+
+    message: bytes
+    folder: Path
+
+
+Runnable: TypeAlias = "Path | Derived"
+"""What a runtime opens."""
+
+
 class RefusedError(Exception):
     """A runtime cannot load a model, or cannot run it on some inputs."""
 
@@ -51,10 +63,10 @@ class Runtime:
     """`load` makes of a model file a function from inputs to outputs in their declared order."""
 
     name: str
-    open: Callable[[Path, Interface], Run]
+    open: Callable[[Runnable, Interface], Run]
 
-    def load(self, path: Path, interface: Interface) -> Run:
-        run = _guarded(self.open, path, interface)
+    def load(self, source: Runnable, interface: Interface) -> Run:
+        run = _guarded(self.open, source, interface)
         return lambda feeds: _guarded(run, feeds)
 
 
@@ -69,29 +81,44 @@ def _guarded(function: Callable[..., Any], *arguments: Any) -> Any:
         raise RefusedError(message[:LONGEST_MESSAGE]) from error
 
 
-def _open_onnxruntime(path: Path, interface: Interface) -> Run:
-    return _open_session(str(path), interface, Level.ORT_DISABLE_ALL)
+def read(source: Runnable) -> onnx.ModelProto:
+    """The message of a model; external data stays where it is."""
+    if isinstance(source, Derived):
+        return onnx.load_model_from_string(source.message)
+    return onnx.load(source, load_external_data=False)
 
 
-def _open_extended(path: Path, interface: Interface) -> Run:
-    return _open_session(str(path), interface, Level.ORT_ENABLE_EXTENDED)
+def folder_of(source: Runnable) -> Path:
+    return source.folder if isinstance(source, Derived) else source.parent
 
 
-def _open_smooth(path: Path, interface: Interface) -> Run:
-    return _open_session(smooth(path), interface, Level.ORT_DISABLE_ALL, path.parent)
+def derived(model: onnx.ModelProto, source: Runnable) -> Derived:
+    """A model made of another one, whose external data it shares."""
+    return Derived(bytes(model.SerializeToString()), folder_of(source))
 
 
-def _open_session(
-    model: str | bytes, interface: Interface, level: Any, folder: Path | None = None
-) -> Run:
-    """A session on a file, or on a message whose external data lies in a folder."""
+def _open_onnxruntime(source: Runnable, interface: Interface) -> Run:
+    return _open_session(source, interface, Level.ORT_DISABLE_ALL)
+
+
+def _open_extended(source: Runnable, interface: Interface) -> Run:
+    return _open_session(source, interface, Level.ORT_ENABLE_EXTENDED)
+
+
+def _open_smooth(source: Runnable, interface: Interface) -> Run:
+    model = smooth(read(source), folder_of(source))
+    return _open_session(derived(model, source), interface, Level.ORT_DISABLE_ALL)
+
+
+def _open_session(source: Runnable, interface: Interface, level: Any) -> Run:
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = level
     options.intra_op_num_threads = 1
     options.log_severity_level = SILENT
     options.enable_cpu_mem_arena = False
-    if folder is not None:
-        options.add_session_config_entry(FOLDER_OF_DATA, str(folder))
+    if isinstance(source, Derived):
+        options.add_session_config_entry(FOLDER_OF_DATA, str(source.folder))
+    model = source.message if isinstance(source, Derived) else str(source)
     session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     ports = (*interface.required, *interface.optional, *interface.outputs)
     if any(port.element in HANDED_OVER_AS_BYTES for port in ports):
@@ -122,9 +149,14 @@ def _from_ort(value: onnxruntime.OrtValue) -> Any:
     return np.frombuffer(raw, dtype).reshape(value.shape())
 
 
-def _open_reference(path: Path, interface: Interface) -> Run:
-    evaluator = ReferenceEvaluator(str(path))
+def _open_reference(source: Runnable, interface: Interface) -> Run:
     del interface
+    if isinstance(source, Derived):
+        model = read(source)
+        onnx.load_external_data_for_model(model, str(source.folder))
+        evaluator = ReferenceEvaluator(model)
+    else:
+        evaluator = ReferenceEvaluator(str(source))
     return lambda feeds: list(evaluator.run(None, dict(feeds)))
 
 

@@ -55,13 +55,12 @@ class NotSmoothError(Exception):
     """Why a model has no smooth version."""
 
 
-def smooth(path: Path) -> bytes:
-    """The smooth version of a model, with external data as the given file names it."""
-    model = onnx.load(path, load_external_data=False)
+def smooth(model: onnx.ModelProto, folder: Path) -> onnx.ModelProto:
+    """The given model, made smooth; external data lies in a folder."""
     if any(rounds(node) for function in model.functions for node in function.node):
         raise NotSmoothError("a quantiser is in a function")
-    _Smoothing(model.graph, Constants.of(model.graph, path.parent)).run()
-    return bytes(model.SerializeToString())
+    _Smoothing(model.graph, Constants.of(model.graph, folder)).run()
+    return model
 
 
 @dataclass

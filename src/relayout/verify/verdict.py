@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 
+from relayout.verify.proof.verdict import Proof
+
 Status = Literal["equal", "differs", "unknown"]
+
+NOTHING = "nothing was compared: no output has an element at the lengths tried"
 
 
 @dataclass(frozen=True)
@@ -16,8 +21,10 @@ class NumericOptions:
 
     `dims` gives sizes to named dimensions (a nameless one is called "input[axis]"), `shapes` whole
     shapes, `fixed` the values of inputs, `integer_ranges` the lowest value and the first one too
-    high. `tolerance` is relative to the largest magnitude of an output. `fix_defaults`: inputs with
-    defaults became constants.
+    high. `tolerance` is relative to the scale of an element: the least of the largest magnitudes in
+    its slices and among those of about its size. `fix_defaults`: inputs with defaults became
+    constants. `memory` is what a comparison in a process of its own may use,
+    in gigabytes.
     """
 
     dims: dict[str, int] = field(default_factory=dict)
@@ -27,6 +34,7 @@ class NumericOptions:
     tolerance: float | None = None
     seed: int = 0
     fix_defaults: bool = False
+    memory: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         fixed = {name: np.asarray(value).tolist() for name, value in self.fixed.items()}
@@ -88,15 +96,40 @@ class Rounding:
 
 
 @dataclass(frozen=True)
+class ReplayedDecisions:
+    """How many decisions the given model made, and how many rounding flips in the other one."""
+
+    decisions: int
+    flipped: int
+
+    def __str__(self) -> str:
+        if not self.decisions:
+            return "equal where each round of its loops begins as in the given model"
+        flip = "flips" if self.flipped == 1 else "flip"
+        return (
+            "equal with the decisions of the given model, of which "
+            f"{self.flipped} of {self.decisions} {flip} by rounding"
+        )
+
+
+@dataclass(frozen=True)
 class NumericVerdict:
     """The outcome of a comparison.
 
     `exact`: all bytes were equal. `runs` counts the inputs both models were run on, `elements` the
     elements compared over all runs. `unstable` names the outputs on which the first model disagrees
     with itself, of which only types and shapes were compared, `steady` those that came out alike
-    whatever the inputs were, which makes their agreement weak evidence. `rounding`: the models are
+    whatever the inputs were, which makes their agreement weak evidence, `empty` those that had no
+    element in any run. `rounding`: the models are
     equal but for steps that quantisers made of rounding errors; `not_rounding`: why a difference of
-    models with quantisers is more than that.
+    models with quantisers is more than that. `replayed`: they are equal with the decisions of the
+    first one, as those of ArgMax, of which rounding flips some; `not_replayed`: why not. `forced`:
+    the ways through branches and loops that were gone besides, `under` the one in which models
+    differ. `inner` counts the tensors inside of the models that were compared by name,
+    `inner_different` names those that hold other numbers; names may be used anew. `failing` names
+    the outputs that differ. `proof` is what a proof shows, whatever numbers do; where it holds and
+    numbers settle nothing, the verdict is 'equal' and `despite` is what numbers showed.
+    `field_run`: by output, what a run over a prime field showed, if one was asked for.
     """
 
     status: Status
@@ -110,8 +143,20 @@ class NumericVerdict:
     bindings: tuple[dict[str, int], ...] = ()
     unstable: tuple[str, ...] = ()
     steady: tuple[str, ...] = ()
+    empty: tuple[str, ...] = ()
     rounding: Rounding | None = None
     not_rounding: str = ""
+    replayed: ReplayedDecisions | None = None
+    not_replayed: str = ""
+    forced: tuple[str, ...] = ()
+    under: str = ""
+    inner: int = 0
+    inner_different: tuple[str, ...] = ()
+    failing: tuple[str, ...] = ()
+    proof: Proof | None = None
+    despite: str = ""
+    field_run: Mapping[str, str] = field(default_factory=dict)
+    output_names: tuple[str, ...] = ()
 
     @property
     def equal(self) -> bool:
@@ -119,10 +164,30 @@ class NumericVerdict:
 
     def summary(self) -> str:
         """One line for people."""
+        if self.proof is not None and self.proof.holds:
+            return f"{self.proof.summary()}; {self.despite or self._numbers()}"
+        return self._numbers()
+
+    def _numbers(self) -> str:
+        """What runs showed."""
         if self.status == "equal":
-            return f"{self.rounding or 'equal'}: {', '.join(self._equal_parts())}"
+            how = self.rounding or self.replayed or "equal"
+            return f"{how}: {', '.join(self._equal_parts())}"
         more = f"; not taken for rounding at quantisers: {self.not_rounding}"
-        return f"{self.status}: {self.reason or self.worst}{more if self.not_rounding else ''}"
+        more = more if self.not_rounding else ""
+        more += f"; not for flipped decisions: {self.not_replayed}" if self.not_replayed else ""
+        where = f" ({self.under})" if self.under else ""
+        return f"{self.status}: {self.reason or self.worst}{where}{more}"
+
+    def with_proof(self, proof: Proof) -> NumericVerdict:
+        """The verdict with a proof, which counts for more than numbers that runs made differ.
+
+        A model that no runtime runs, or that has another interface, is not what was asked for.
+        """
+        settled = self.status == "equal" or (self.status == "differs" and bool(self.reason))
+        if settled or not proof.holds or proof.conditions:
+            return replace(self, proof=proof)
+        return replace(self, status="equal", proof=proof, despite=self._numbers())
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -131,17 +196,32 @@ class NumericVerdict:
     def from_json(cls, data: dict[str, Any]) -> NumericVerdict:
         worst = Worst.from_json(data["worst"]) if data["worst"] else None
         rounding = Rounding(**data["rounding"]) if data["rounding"] else None
-        tuples = {name: tuple(data[name]) for name in ("bindings", "unstable", "steady")}
-        return cls(**{**data, **tuples, "worst": worst, "rounding": rounding})
+        lists = (
+            "bindings",
+            "unstable",
+            "steady",
+            "empty",
+            "forced",
+            "inner_different",
+            "failing",
+            "output_names",
+        )
+        tuples = {name: tuple(data[name]) for name in lists}
+        replayed = ReplayedDecisions(**data["replayed"]) if data["replayed"] else None
+        proof = Proof.from_json(data["proof"]) if data["proof"] else None
+        parts = {"worst": worst, "rounding": rounding, "replayed": replayed, "proof": proof}
+        return cls(**{**data, **tuples, **parts})
 
     def _equal_parts(self) -> list[str]:
         counts = ((self.outputs, "output"), (len(self.bindings), "shape"), (self.runs, "run"))
         parts = [f"{count} {noun}{'s' * (count != 1)}" for count, noun in counts]
+        parts += [f"{len(self.forced)} more ways through control flow"] if self.forced else []
         parts += [f"{len(self.unstable)} not deterministic"] if self.unstable else []
         parts += [f"{len(self.steady)} alike for all inputs"] if self.steady else []
+        parts += [f"{len(self.empty)} without elements"] if self.empty else []
         if self.exact:
             return [*parts, "exact"]
-        if self.rounding is not None:
+        if self.rounding is not None or self.replayed is not None:
             return parts
         error = self.worst.error if self.worst else None
         return parts if error is None else [*parts, f"largest error {error:.1e}"]

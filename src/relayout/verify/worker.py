@@ -9,10 +9,15 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
+import onnx
+
+from relayout.verify.field.run import field_compare
 from relayout.verify.numeric import examine
+from relayout.verify.proof.attempt import attempted
 from relayout.verify.verdict import NumericOptions, NumericVerdict
 
 Examine: TypeAlias = Callable[[Mapping[str, Any], NumericOptions], NumericVerdict]
@@ -68,7 +73,22 @@ def _claim_output() -> IO[str]:
 
 
 def _two_files(request: Mapping[str, Any], options: NumericOptions) -> NumericVerdict:
-    return examine(Path(request["before"]), Path(request["after"]), options)
+    before, after = Path(request["before"]), Path(request["after"])
+    proof = attempted(before, after, fix_defaults=options.fix_defaults)
+    verdict = examine(before, after, options, proved=proof.holds and not proof.conditions)
+    verdict = verdict.with_proof(proof)
+    return _with_field(verdict, before, after) if request.get("field") else verdict
+
+
+def _with_field(verdict: NumericVerdict, before: Path, after: Path) -> NumericVerdict:
+    """The verdict with what a run over a prime field shows, and the names of all outputs."""
+    models = [onnx.load(path) for path in (before, after)]
+    names = tuple(output.name for output in models[0].graph.output)
+    found = {}
+    if verdict.status != "differs" or not verdict.reason:
+        outputs = field_compare(*models).outputs
+        found = {one.name: ": ".join(filter(None, (one.status, one.reason))) for one in outputs}
+    return replace(verdict, field_run=found, output_names=names)
 
 
 if __name__ == "__main__":

@@ -1,102 +1,116 @@
-"""Maximum flow in exact integers of any size, and the largest source side of a minimum cut."""
+"""Maximum flow in exact integers of any size, and the largest source side of a minimum cut.
+
+Dinic's method: flow is pushed along shortest paths only, all of one length before longer ones. No
+solver of a library is asked: those take numbers of a limited size, and are loaded in more time
+than the networks of most models take here.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import breadth_first_order, maximum_flow
+SOURCE, SINK = 0, 1
 
-_BITS = 30
-"""Capacities given to the solver stay below this power of two.
+Arc: TypeAlias = tuple[int, int]
+"""From one node to another."""
 
-The solver takes 64-bit capacities but drops their upper half without a word, and the sum of two
-opposite capacities must not overflow either.
-"""
-_WORD = 1 << 61
-"""From here on sums of capacities need Python's integers."""
-
-Integers = npt.NDArray[np.int64]
+_FAR = -1
+"""The distance of a node from which the sink cannot be reached."""
 
 
 class Flow(NamedTuple):
-    """The net flow of each arc given, never against it, and the nodes on the source's side."""
+    """The net flow of each arc, never against it, and whether each node is on the source's side."""
 
-    amounts: list[int]
-    source_side: npt.NDArray[np.bool_]
+    amounts: dict[Arc, int]
+    source_side: list[bool]
 
 
-def solve_flow(size: int, tails: Integers, heads: Integers, capacities: list[int]) -> Flow:
-    """Maximum flow from node 0 to node 1; no arc is given twice.
+def solve_flow(size: int, capacities: Mapping[Arc, int]) -> Flow:
+    """Maximum flow from the source to the sink of a network of so many nodes."""
+    residual = _Residual(size, capacities)
+    while (distances := residual.distances())[SOURCE] != _FAR:
+        residual.push(distances)
+    amounts = {arc: max(0, capacities[arc] - left) for arc, left in residual.items()}
+    return Flow(amounts, [distance == _FAR for distance in distances])
 
-    Capacities too large for the solver are pushed in phases, the leading digits first.
+
+class _Residual:
+    """What can still flow between nodes.
+
+    Edges are numbered so that those of both directions between two nodes differ in the last bit.
     """
-    exact = np.array(capacities, dtype=object if sum(capacities) >= _WORD else np.int64)
-    low, high, forth, back, slot = _pairs(size, tails, heads, exact)
-    net = np.zeros_like(forth)
-    ceiling = max(capacities)
-    while True:
-        shift = max(0, ceiling.bit_length() - _BITS)
-        forward = np.minimum(forth - net, ceiling) >> shift
-        backward = np.minimum(back + net, ceiling) >> shift
-        net = net + (_push(size, low, high, forward, backward) << shift)
-        if shift == 0:
-            break
-        # The cut this phase filled has less than one of its units left in each direction of a pair.
-        ceiling = min(ceiling, 2 * len(low) << shift)
-    side = _source_side(size, low, high, forth - net > 0, back + net > 0)
-    signed = np.where(tails < heads, net[slot], -net[slot])
-    return Flow([int(amount) for amount in np.maximum(signed, 0)], side)
 
+    def __init__(self, size: int, capacities: Mapping[Arc, int]) -> None:
+        self.heads: list[int] = []
+        self.left: list[int] = []
+        self.leaving: list[list[int]] = [[] for _ in range(size)]
+        self.numbers: dict[Arc, int] = {}
+        for (tail, head), capacity in capacities.items():
+            if (tail, head) not in self.numbers:
+                self._join(tail, head)
+            self.left[self.numbers[tail, head]] = capacity
+        self.given = capacities
 
-def _pairs(
-    size: int, tails: Integers, heads: Integers, capacities: npt.NDArray[np.generic]
-) -> tuple[Integers, Integers, Integers, Integers, Integers]:
-    """Both directions between two nodes as one pair (low, high), and the pair of each arc."""
-    keys = np.minimum(tails, heads) * size + np.maximum(tails, heads)
-    pairs, slot = np.unique(keys, return_inverse=True)
-    forth = np.zeros(len(pairs), dtype=capacities.dtype)
-    back = np.zeros(len(pairs), dtype=capacities.dtype)
-    forward = tails < heads
-    forth[slot[forward]] = capacities[forward]
-    back[slot[~forward]] = capacities[~forward]
-    return pairs // size, pairs % size, forth, back, slot
+    def _join(self, tail: int, head: int) -> None:
+        for start, end in ((tail, head), (head, tail)):
+            self.numbers[start, end] = len(self.heads)
+            self.leaving[start].append(len(self.heads))
+            self.heads.append(end)
+            self.left.append(0)
 
+    def items(self) -> list[tuple[Arc, int]]:
+        """The arcs of the network with what is left of each."""
+        return [(arc, self.left[self.numbers[arc]]) for arc in self.given]
 
-def _push(
-    size: int, low: Integers, high: Integers, forward: Integers, backward: Integers
-) -> Integers:
-    """The net flow from low to high of a maximum flow within these capacities."""
-    rows, columns = np.concatenate([low, high]), np.concatenate([high, low])
-    data = np.concatenate([forward, backward]).astype(np.int64)
-    # Each entry holds where it came from, to find the answer of the solver again.
-    places = csr_array((np.arange(1, len(data) + 1), (rows, columns)), shape=(size, size))
-    places.sort_indices()
-    graph = csr_array((data[places.data - 1], places.indices, places.indptr), shape=(size, size))
-    flow = maximum_flow(graph, 0, 1).flow
-    flow.sort_indices()
-    if flow.nnz != graph.nnz:
-        raise ArithmeticError("the flow solver changed the network")
-    net = np.empty_like(data)
-    net[places.data - 1] = flow.data
-    return net[: len(low)].astype(forward.dtype)
+    def distances(self) -> list[int]:
+        """How many edges with something left lead from each node to the sink, at least."""
+        heads, left = self.heads, self.left
+        found = [_FAR] * len(self.leaving)
+        found[SINK] = 0
+        nodes = [SINK]
+        for node in nodes:
+            distance = found[node] + 1
+            for edge in self.leaving[node]:
+                other = heads[edge]
+                if found[other] == _FAR and left[edge ^ 1]:
+                    found[other] = distance
+                    nodes.append(other)
+        return found
 
+    def push(self, distances: list[int]) -> None:
+        """Fill all paths from the source on which each edge leads one step nearer to the sink.
 
-def _source_side(
-    size: int,
-    low: Integers,
-    high: Integers,
-    forward: npt.NDArray[np.bool_],
-    backward: npt.NDArray[np.bool_],
-) -> npt.NDArray[np.bool_]:
-    """All nodes from which the sink cannot be reached any more."""
-    rows = np.concatenate([high[forward], low[backward]])
-    columns = np.concatenate([low[forward], high[backward]])
-    ones = np.ones(len(rows), dtype=np.int8)
-    reverse = csr_array((ones, (rows, columns)), shape=(size, size))
-    reached = breadth_first_order(reverse, 1, return_predecessors=False)
-    side = np.ones(size, dtype=np.bool_)
-    side[reached] = False
-    return side
+        An edge that leads no further is not looked at again: each node keeps its place among them.
+        """
+        heads, left = self.heads, self.left
+        places = [0] * len(distances)
+        path: list[int] = []
+        node = SOURCE
+        while True:
+            if node == SINK:
+                path = self._fill(path)
+                node = heads[path[-1]] if path else SOURCE
+            edges, place, nearer = self.leaving[node], places[node], distances[node] - 1
+            while place < len(edges):
+                edge = edges[place]
+                if left[edge] and distances[heads[edge]] == nearer:
+                    break
+                place += 1
+            places[node] = place
+            if place < len(edges):
+                path.append(edge)
+                node = heads[edge]
+            elif path:
+                node = heads[path.pop() ^ 1]
+                places[node] += 1
+            else:
+                return
+
+    def _fill(self, path: list[int]) -> list[int]:
+        """Push what a path can take; the part of it before the first edge that is full."""
+        amount = min([self.left[edge] for edge in path])
+        for edge in path:
+            self.left[edge] -= amount
+            self.left[edge ^ 1] += amount
+        return path[: next(place for place, edge in enumerate(path) if not self.left[edge])]

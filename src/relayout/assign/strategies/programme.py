@@ -8,11 +8,13 @@ where these remainders are small, the solver sees their digits, and answers with
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array, eye_array, hstack, vstack
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 UNITS = 720720
 """Dual amounts are integers in units of one over this: vertices have small denominators."""
@@ -45,6 +47,8 @@ class _Rows:
         return self.count - 1
 
     def matrix(self, width: int) -> csr_array:
+        from scipy.sparse import csr_array
+
         return csr_array(
             (np.array(self.entries, dtype=np.float64), (self.rows, self.columns)),
             shape=(self.count, width),
@@ -93,6 +97,7 @@ class Programme:
             return None
         # Most problems need no linear program, and this import takes longer than they do.
         from scipy.optimize import linprog
+        from scipy.sparse import eye_array, hstack, vstack
 
         costs, unit = self._remainders(dual, upper, gap)
         slacks = eye_array(self._at_most.count)

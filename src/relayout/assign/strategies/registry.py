@@ -38,6 +38,8 @@ class Strategy:
     """Whether its assignments prove how good they are."""
     isolates: bool = False
     """Whether it puts Transposes around each operator and leaves it to others to cancel them."""
+    by_kinds: bool = True
+    """Whether it looks at what kinds of tensors there are; if not, they need not be inferred."""
     summary: str = ""
     """It in one line."""
     method: str = ""
@@ -127,6 +129,7 @@ EXACT = Strategy(
     "exact",
     solve,
     proves=True,
+    by_kinds=False,
     summary="the least cost, with a proof",
 )
 STRATEGIES: Registry[Strategy] = Registry(

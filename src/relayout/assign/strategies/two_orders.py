@@ -12,15 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-import numpy as np
-
 from relayout.assign.bound import cost_of
 from relayout.assign.component import Component, Decided, Leaf, Offer
 from relayout.assign.problem import price_between
 from relayout.assign.strategies.gauge import Gauge
-from relayout.assign.strategies.maximum_flow import solve_flow
-
-_SOURCE, _SINK = 0, 1
+from relayout.assign.strategies.maximum_flow import SINK, SOURCE, Arc, solve_flow
 
 
 class _FlowShare(NamedTuple):
@@ -36,8 +32,8 @@ class _FlowShare(NamedTuple):
 @dataclass(slots=True)
 class _FlowNetwork:
     size: int = 2
-    capacities: dict[tuple[int, int], int] = field(default_factory=dict)
-    parts: dict[tuple[int, int], list[_FlowShare]] = field(default_factory=dict)
+    capacities: dict[Arc, int] = field(default_factory=dict)
+    parts: dict[Arc, list[_FlowShare]] = field(default_factory=dict)
 
     def node(self) -> int:
         self.size += 1
@@ -68,10 +64,8 @@ def _cut(network: _FlowNetwork, offers: list[dict[int, list[Offer]]]) -> list[in
     """The label of each node; fills in what each reader offers."""
     if not network.capacities:
         return [0] * network.size
-    arcs = np.array(list(network.capacities), dtype=np.int64)
-    capacities = list(network.capacities.values())
-    flow = solve_flow(network.size, arcs[:, 0], arcs[:, 1], capacities)
-    for arc, amount in zip(network.capacities, flow.amounts, strict=True):
+    flow = solve_flow(network.size, network.capacities)
+    for arc, amount in flow.amounts.items():
         left = amount
         for part in network.parts.get(arc, ()):
             paid = min(left, part.price)
@@ -79,7 +73,7 @@ def _cut(network: _FlowNetwork, offers: list[dict[int, list[Offer]]]) -> list[in
             if paid:
                 value_offers = offers[part.component].setdefault(part.value, [])
                 value_offers.append((part.reader, part.order, paid))
-    return [0 if here else 1 for here in flow.source_side.tolist()]
+    return [0 if here else 1 for here in flow.source_side]
 
 
 def _decide(
@@ -100,12 +94,12 @@ def _add(network: _FlowNetwork, number: int, component: Component, gauge: Gauge)
     nodes = []
     for member, (zero, one) in zip(component.members, gauge.options, strict=True):
         if zero == one:
-            nodes.append(_SOURCE)
+            nodes.append(SOURCE)
             continue
         node = network.node()
         dearer = member.options[one].price - member.options[zero].price
-        network.arc(_SOURCE, node, dearer)
-        network.arc(node, _SINK, -dearer)
+        network.arc(SOURCE, node, dearer)
+        network.arc(node, SINK, -dearer)
         nodes.append(node)
     for index, orders in enumerate(gauge.orders):
         if orders is not None:
@@ -128,7 +122,7 @@ def _add_value(
     for label in (0, 1):
         stored, wanted = orders[1 - label], orders[label]
         price = price_between(value.copy_price, stored, wanted)
-        always_there = producer == (_SOURCE, _SINK)[label]
+        always_there = producer == (SOURCE, SINK)[label]
         if not price or always_there:
             continue
         wanting = _wanting(piece, index, label, wanted)
@@ -153,7 +147,7 @@ def _producer_node(piece: _NetworkPiece, index: int, orders: tuple[int, int]) ->
     written = [dict(options[option].writes)[index] for option in piece.gauge.options[producer]]
     if written[0] != written[1]:
         return piece.nodes[producer]
-    return _SOURCE if written[0] == orders[0] else _SINK
+    return SOURCE if written[0] == orders[0] else SINK
 
 
 def _wanting(piece: _NetworkPiece, index: int, label: int, order: int) -> list[tuple[int, int]]:
@@ -163,7 +157,7 @@ def _wanting(piece: _NetworkPiece, index: int, label: int, order: int) -> list[t
         options = piece.component.members[reader].options
         wants = [(index, order) in options[o].reads for o in piece.gauge.options[reader]]
         if all(wants):
-            return [((_SOURCE, _SINK)[label], reader)]
+            return [((SOURCE, SINK)[label], reader)]
         if any(wants):
             wanting.append((piece.nodes[reader], reader))
     return wanting

@@ -11,23 +11,23 @@ from relayout.errors import RelayoutError
 from relayout.graph.io.limits import OLDEST_OPSET
 from relayout.graph.io.load import load
 from relayout.graph.io.model import LoadedModel
-from relayout.graph.io.opset import raise_opset
 from relayout.graph.read import version_of
+from relayout.ops.versions.raising import raised
 
 MOST_NODES = 20_000
 """A model whose functions expand to more nodes is not compiled."""
 
 
 def editable(loaded: LoadedModel) -> LoadedModel:
-    """The model in an opset that can be worked on: onnx converts what is older."""
+    """The model in an opset that can be worked on."""
     version = version_of({entry.domain: entry.version for entry in loaded.source.opset_import}, "")
     if loaded.frozen is None:
         return loaded
     if not 0 < version < OLDEST_OPSET:
         raise RelayoutError(f"the model cannot be compiled: {loaded.frozen}")
-    raised = load(raise_opset(loaded.source, OLDEST_OPSET))
-    raised.path = loaded.path
-    return raised
+    newer = load(raised(loaded, OLDEST_OPSET))
+    newer.path = loaded.path
+    return newer
 
 
 def expanded(loaded: LoadedModel) -> LoadedModel:

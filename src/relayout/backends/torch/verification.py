@@ -14,9 +14,9 @@ from relayout.verify.cases import CaseFinder
 from relayout.verify.difference import TOLERANCES
 from relayout.verify.inputs import Draw, draw_feeds, undrawable
 from relayout.verify.interface import Interface, Port, UnreadableModelError, interface_of
-from relayout.verify.isolated import memory_for, verdict_of
+from relayout.verify.isolated import default_memory, verdict_of
 from relayout.verify.judge import Judge
-from relayout.verify.runtimes import RUNTIMES, RefusedError, Run, Runtime
+from relayout.verify.runtimes import RUNTIMES, RefusedError, Run, Runtime, read
 from relayout.verify.verdict import NumericOptions, NumericVerdict, unknown
 
 TF32_TOLERANCE = 1e-3
@@ -36,7 +36,7 @@ def compare_written(
     files = {"given": str(given.resolve()), "module": str(module.resolve())}
     settings = {"device": device, "fixed": options.fix_defaults, "options": inputs.to_json()}
     # CUDA maps far more addresses than it uses, so there they cannot be limited.
-    memory = None if device.startswith("cuda") else memory_for(given, module)
+    memory = None if device.startswith("cuda") else default_memory(inputs, given)
     return verdict_of("relayout.backends.torch.worker", files | settings, memory=memory)
 
 
@@ -63,8 +63,9 @@ def compare_compiled(
     for runtime in RUNTIMES:
         try:
             original = runtime.load(path, interface)
-            cases = CaseFinder(original, interface, options).find()
-            return Judge(compiled, original, interface, options).judge(path, cases)
+            cases = CaseFinder(original, interface, options, read(path)).find()
+            judge = Judge(compiled, original, interface, options, tolerances=TOLERANCES)
+            return judge.judge(path, cases)
         except RefusedError as refusal:
             refusals.append(f"{runtime.name}: {refusal}")
     return unknown("; ".join(refusals))

@@ -24,12 +24,14 @@ def take_in(editor: Editor, index: int, order: Permutation) -> ir.Value:
 def give_back(editor: Editor, index: int, value: ir.Value) -> None:
     """Let an output of the editor's graph be `value`, by an Identity if no node of it makes that.
 
-    A body may not give back an outer value as it is.
+    A body may not give back an outer value as it is, nor one value twice: of such a body ONNX
+    Runtime gives arbitrary numbers.
     """
     graph = editor.region.graph
     given = graph.outputs[index]
     is_made = value.producer() is not None or given.producer() is None
-    if value.graph is not graph or not is_made:
+    is_given_back = any(output is value for output in graph.outputs if output is not given)
+    if value.graph is not graph or not is_made or is_given_back:
         value = editor.add(
             "Identity",
             [value],

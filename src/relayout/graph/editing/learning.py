@@ -40,9 +40,9 @@ def _sharper(old: Dim, found: Dim) -> Dim:
 
 
 def name_lengths(value: ir.Value) -> None:
-    """One name per unknown length, unless the model declares the value."""
+    """One name per unknown length."""
     shape = shape_of(value)
-    if shape is None or None not in shape or value.is_graph_output():
+    if shape is None or None not in shape:
         return
     value.shape = ir.Shape(
         f"{INVENTED}{value.name}:{axis}" if length is None else length

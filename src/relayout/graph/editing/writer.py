@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import onnx_ir as ir
 
-from relayout.graph.editing.permuted import permuted_shape, permuted_tensor
+from relayout.graph.editing.permuted import permuted_shape, permuted_tensor, tensor_of
 from relayout.graph.names import Names
 from relayout.graph.read import constant_of, is_op
 from relayout.graph.region import Region
@@ -177,7 +177,7 @@ class NodeWriter:
         tensor = constant_of(value)
         if tensor is not None:
             array = np.expand_dims(tensor.numpy(), tuple(positions))
-            data = ir.Tensor(array, dtype=tensor.dtype)
+            data = tensor_of(array, tensor.dtype)
             return self.constant(data, hint=f"{value.name}_unsqueezed", before=before)
         shape = _with_unit_axes(value.shape, positions)
         return self._viewed("Unsqueeze", value, positions, shape, before)
@@ -215,7 +215,7 @@ class NodeWriter:
         hint = f"{value.name}_gathered"
         if tensor is not None:
             array = tensor.numpy().take(positions, axis)
-            return self.constant(ir.Tensor(array, dtype=tensor.dtype), hint=hint, before=before)
+            return self.constant(tensor_of(array, tensor.dtype), hint=hint, before=before)
         indices = self.constant(np.asarray(positions, np.int64), hint=f"{hint}_at", before=before)
         shape = None if value.shape is None else list(value.shape)
         if shape is not None:

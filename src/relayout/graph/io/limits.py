@@ -8,10 +8,11 @@ import onnx
 
 from relayout.errors import BadModelError, quoted
 from relayout.graph.messages.scoping import free_names
-from relayout.graph.messages.walk import Body, bodies_of, nested_bodies
+from relayout.graph.messages.walk import Body, bodies_of, described, nested_bodies
 
 OLDEST_OPSET = 7
 OLDEST_IR_VERSION = 3
+AXES_FROM_THE_BACK_SINCE = 11
 
 
 def check_imports(model: onnx.ModelProto) -> None:
@@ -48,6 +49,7 @@ def frozen_reason(model: onnx.ModelProto) -> str | None:
         _strange_version(model)
         or next(_strange_names(model), None)
         or next(_training_ties(model), None)
+        or next(_undefined_axes(model), None)
     )
 
 
@@ -70,6 +72,22 @@ def _strange_names(model: onnx.ModelProto) -> Iterator[str]:
         for name in _names(body):
             if isinstance(name, bytes):
                 yield f"the name {quoted(name)} is not UTF-8"
+
+
+def _undefined_axes(model: onnx.ModelProto) -> Iterator[str]:
+    """Axes that count from the back came with opset 11; onnx infers nonsense of older ones."""
+    for holder, root in ((model, model.graph), *((each, each) for each in model.functions)):
+        versions = {standard_name(entry.domain): entry.version for entry in holder.opset_import}
+        if versions.get("", AXES_FROM_THE_BACK_SINCE) >= AXES_FROM_THE_BACK_SINCE:
+            continue
+        for body in nested_bodies(root):
+            for node in body.node:
+                if node.op_type in {"Squeeze", "Unsqueeze"} and min(_axes(node), default=0) < 0:
+                    yield f"{described(node)} counts axes from the back, before opset 11"
+
+
+def _axes(node: onnx.NodeProto) -> list[int]:
+    return [axis for a in node.attribute if a.name == "axes" for axis in a.ints]
 
 
 def _names(body: Body) -> Iterator[object]:

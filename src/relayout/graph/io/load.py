@@ -12,6 +12,7 @@ from relayout.graph.io.limits import check_imports, frozen_reason
 from relayout.graph.io.model import LoadedModel
 from relayout.graph.io.sources import Given, ModelSource, given
 from relayout.graph.io.tensors import check_inline
+from relayout.graph.messages.apart import kept_apart, restore_names
 from relayout.graph.messages.functions import expanded_size
 from relayout.graph.messages.schemas import check_nodes
 from relayout.graph.messages.scoping import check_scopes, sorted_copy
@@ -35,8 +36,9 @@ def load(source: ModelSource, *, allow_hard_links: bool = False) -> LoadedModel:
 
 
 def reloaded(loaded: LoadedModel, message: onnx.ModelProto) -> LoadedModel:
-    """Another message with the same data files, ready for editing."""
+    """A message that was made of a model's, with the same data files, ready for editing."""
     files = loaded.files
+    restore_names(message, loaded.renamed)
     start = Given(message, loaded.path, files.folder, spill=loaded.spill)
     return _examined(start, allow_hard_links=files.allow_hard_links)
 
@@ -45,6 +47,7 @@ def _examined(start: Given, *, allow_hard_links: bool) -> LoadedModel:
     if not start.message.HasField("graph"):
         raise BadModelError("there is no graph in it, so it is not an ONNX model")
     loaded = LoadedModel(
+        start.message,
         start.message,
         _external_files(start, allow_hard_links=allow_hard_links),
         path=start.path,
@@ -75,6 +78,9 @@ def _prepare(loaded: LoadedModel) -> None:
     check_imports(loaded.source)
     check_nodes(loaded.source)
     size = loaded.expanded_size = expanded_size(loaded.source)
+    apart = kept_apart(loaded.source)
+    loaded.source, loaded.renamed = apart.model, apart.given
+    loaded.notices.extend(apart.notices)
     scopes = check_scopes(loaded.source)
     if scopes.passed_through:
         name = quoted(scopes.passed_through[0])

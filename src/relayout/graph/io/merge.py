@@ -15,6 +15,7 @@ import onnx_ir as ir
 from relayout.graph.io.bind import ATTRIBUTES, HOLDER, STAND_IN, bodies_in
 from relayout.graph.io.model import SOURCE, LoadedModel
 from relayout.graph.io.value_records import merge_metadata, merge_records
+from relayout.graph.messages.apart import restore_names
 from relayout.graph.messages.functions import key_of
 from relayout.graph.messages.skeleton import FIRST_WITH_DEFAULTS
 from relayout.graph.messages.walk import Body
@@ -42,8 +43,13 @@ def merged(loaded: LoadedModel, writer: TensorWriter) -> onnx.ModelProto:
     """The message of the edited model."""
     result = onnx.ModelProto()
     result.CopyFrom(loaded.source)
-    if loaded.editable is None:
-        return result
+    if loaded.editable is not None:
+        _merge(result, loaded, writer)
+    restore_names(result, loaded.renamed)
+    return result
+
+
+def _merge(result: onnx.ModelProto, loaded: LoadedModel, writer: TensorWriter) -> None:
     merger = _Merger(writer)
     _demand_interface(result.graph, loaded.ir.graph)
     merger.graph(result.graph, loaded.ir.graph)
@@ -52,7 +58,6 @@ def merged(loaded: LoadedModel, writer: TensorWriter) -> onnx.ModelProto:
     if _has_new_constants(loaded):
         # Older formats have no constants but those that are listed among the inputs.
         result.ir_version = max(result.ir_version, FIRST_WITH_DEFAULTS)
-    return result
 
 
 def _has_new_constants(loaded: LoadedModel) -> bool:

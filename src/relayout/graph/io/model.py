@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,14 +25,18 @@ class LoadedModel:
     onnx-ir cannot hold survives.
     """
 
+    given: onnx.ModelProto
+    """The message as it came; never edited. External data is not part of it."""
     source: onnx.ModelProto
-    """The master message; never edited. External data is not part of it."""
+    """The master message: as given, with nodes in an order that can run and each name once."""
     files: ExternalFiles
     path: Path | None = None
     """The file it was read from, if any."""
     data: bytes | None = None
     """The bytes it was read from, if it was given as such."""
     editable: ir.Model | None = None
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    """By the names of values in `source` that are new, those they came with."""
     frozen: str | None = None
     """Why the model may only be copied through; None when it may be edited."""
     notices: list[str] = field(default_factory=list)

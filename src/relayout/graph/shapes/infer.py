@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import TypeAlias
 
 import onnx
 
 from relayout.errors import BadModelError, quoted
+from relayout.graph.messages.axes import sort_axes
 from relayout.graph.messages.perms import check_perms
 from relayout.graph.messages.skeleton import FIRST_WITH_DEFAULTS
-from relayout.graph.messages.walk import nested_bodies
+from relayout.graph.messages.walk import bodies_of, nested_bodies
+from relayout.graph.shapes.carried import infer_carried
+from relayout.graph.shapes.claims import (
+    clear_impossible,
+    contradict,
+    is_informative,
+    without_lengths,
+)
 from relayout.graph.shapes.propagation import MOST_ENTRIES, most_entries
 from relayout.graph.shapes.ranks import derived_shapes
 
@@ -30,11 +38,10 @@ def infer(
 ) -> tuple[onnx.ModelProto, list[str]]:
     """A model with the type and shape of every value that can be known, and notices.
 
-    Recorded shapes in `given` serve only for values that inference leaves open, such as the
-    results of unknown operators. What a body of control flow declares about its outputs counts
+    What `given` records of outputs, inner values and operands of bodies serves as `claims` allows,
+    and only for values that inference leaves open. What a body declares about its outputs counts
     unless inference contradicts it, because onnx infers little about a body whose outputs have no
-    types. The interface keeps the dims it declares. A Transpose that contradicts what is inferred
-    is refused.
+    types. A Transpose that contradicts what is inferred is refused.
     """
     notices: list[str] = []
     functions = list(skeleton.functions)
@@ -47,17 +54,21 @@ def infer(
     skeleton.ir_version = max(skeleton.ir_version, FIRST_WITH_DEFAULTS)
     bare = list(_graphs(skeleton))
     for graph in bare:
-        _forget_outputs(graph)
+        _forget_claims(graph, is_body=graph is not bare[0])
     result = _run(skeleton, notices)
     # Records may be stale, so a rank that is known from them would contradict nothing.
     check_perms(result.graph, functions)
-    inferred = list(_graphs(result))
     recorded = list(_graphs(given))
+    if _declare_bodies(bare, list(_graphs(result)), recorded):
+        result = _run(skeleton, notices)
+    result = _followed(skeleton, result, notices)
+    asked = 0
     for ask in _ROUNDS:
-        if _add_hints(bare, inferred, recorded, ask):
+        if _add_hints(bare, list(_graphs(result)), recorded, ask):
             result = _run(skeleton, notices)
-            inferred = list(_graphs(result))
-    result = _derived(skeleton, result, notices)
+            asked += 1
+    if asked:
+        result = _followed(skeleton, result, notices)
     inferred = list(_graphs(result))
     result.ir_version = given.ir_version
     if not result.functions:
@@ -70,8 +81,25 @@ def infer(
 
 def infer_further(model: onnx.ModelProto) -> onnx.ModelProto:
     """The model with what can be inferred from its inputs, as far as that goes."""
+    for body in bodies_of(model):
+        for node in body.node:
+            sort_axes(node)
     notices: list[str] = []
     return _derived(model, _run(model, notices), notices)
+
+
+def _followed(
+    model: onnx.ModelProto, result: onnx.ModelProto, notices: list[str]
+) -> onnx.ModelProto:
+    """What follows by induction over the rounds of loops, and from shapes that can be derived."""
+
+    def infer_anew() -> onnx.ModelProto:
+        # What is derived from an assumption may not outlive it.
+        trial = onnx.ModelProto()
+        trial.CopyFrom(model)
+        return _derived(trial, _run(trial, notices), notices)
+
+    return _derived(model, infer_carried(model, result, infer_anew), notices)
 
 
 def _derived(
@@ -86,9 +114,13 @@ def _derived(
     return result
 
 
-def _forget_outputs(graph: onnx.GraphProto) -> None:
+def _forget_claims(graph: onnx.GraphProto, *, is_body: bool) -> None:
     for value in graph.output:
         value.ClearField("type")
+    for value in graph.input:
+        if is_body:
+            value.type.CopyFrom(without_lengths(value.type))
+        clear_impossible(value.type)
 
 
 _FAILURES = (
@@ -120,30 +152,45 @@ def _run(model: onnx.ModelProto, notices: list[str]) -> onnx.ModelProto:
     return copy
 
 
+def _declare_bodies(bare: _Graphs, inferred: _Graphs, given: _Graphs) -> bool:
+    """Let the bodies of control flow declare their outputs; whether there are any."""
+    nested = [zip(*graphs, strict=True) for graphs in _outputs(bare, inferred, given)[1:]]
+    return sum(_declare(target, *others) for body in nested for target, *others in body) > 0
+
+
 def _add_hints(bare: _Graphs, inferred: _Graphs, given: _Graphs, ask: _Question) -> bool:
     """Copy what `given` records of the values that `ask` names to `bare`; whether there was any."""
-    added = False
+    added = 0
     for target, known, recorded in zip(bare, inferred, given, strict=True):
         askable = ask(known)
         hints = {
-            value.name: value
+            value.name: onnx.helper.make_value_info(value.name, without_lengths(value.type))
             for value in recorded.value_info
-            if value.name in askable and _is_informative(value.type)
+            if value.name in askable and is_informative(value.type)
         }
         target.value_info.extend(hints.values())
-        nested = target is not bare[0]
-        declared = [
-            index
-            for index, value in enumerate(recorded.output)
-            if (nested or value.name in askable)
-            and not _is_informative(target.output[index].type)
-            and _is_informative(value.type)
-            and not _contradict(value.type, known.output[index].type)
-        ]
-        for index in declared:
-            target.output[index].type.CopyFrom(recorded.output[index].type)
-        added = added or bool(hints) or bool(declared)
-    return added
+        added += len(hints)
+    for target, known, declared in zip(*_outputs(bare, inferred, given)[0], strict=True):
+        if declared.name in ask(inferred[0]):
+            added += _declare(target, known, declared)
+    return added > 0
+
+
+def _outputs(*models: _Graphs) -> list[list[Sequence[onnx.ValueInfoProto]]]:
+    """For each graph its outputs in each of several forms of the model."""
+    return [[graph.output for graph in graphs] for graphs in zip(*models, strict=True)]
+
+
+def _declare(
+    target: onnx.ValueInfoProto, known: onnx.ValueInfoProto, declared: onnx.ValueInfoProto
+) -> bool:
+    """Let an output have its declared type, if that may be true; whether it has it now."""
+    if is_informative(target.type) or not is_informative(declared.type):
+        return False
+    if contradict(declared.type, known.type):
+        return False
+    target.type.CopyFrom(without_lengths(declared.type))
+    return True
 
 
 def _add_derived(bare: _Graphs, inferred: _Graphs) -> bool:
@@ -166,7 +213,7 @@ def _graphs(model: onnx.ModelProto) -> Iterator[onnx.GraphProto]:
 def _unknown(graph: onnx.GraphProto) -> set[str]:
     """The names of results whose rank, or whose type at all, is not known."""
     known = {
-        value.name for value in chain(graph.value_info, graph.output) if _is_informative(value.type)
+        value.name for value in chain(graph.value_info, graph.output) if is_informative(value.type)
     }
     produced = {name for node in graph.node for name in node.output if name}
     return produced - known
@@ -192,33 +239,27 @@ _ROUNDS: tuple[_Question, ...] = (_first_unknown, _first_unknown, _first_unknown
 """Which records inference is given before it runs again, if there are any."""
 
 
-def _is_informative(declared: onnx.TypeProto) -> bool:
-    kind = declared.WhichOneof("value")
-    return kind is not None and (kind != "tensor_type" or declared.tensor_type.HasField("shape"))
-
-
 def _settle_outputs(graph: onnx.GraphProto) -> None:
     """Outputs for which nothing is inferred take the record that served as a hint."""
     recorded = {value.name: value.type for value in graph.value_info}
     for output in graph.output:
-        if not _is_informative(output.type) and output.name in recorded:
+        if not is_informative(output.type) and output.name in recorded:
             output.type.CopyFrom(recorded[output.name])
 
 
 def _settle_interface(result: onnx.GraphProto, given: onnx.GraphProto, notices: list[str]) -> None:
-    """Restore the declared types of the interface, unless a declaration cannot be true."""
-    for index, declared in enumerate(given.input):
-        result.input[index].CopyFrom(declared)
-    inputs = {value.name: value.type for value in given.input}
+    """Report declared outputs that cannot be true; what nothing is inferred of keeps its claim."""
+    inputs = {value.name: value.type for value in result.input}
     for output, declared in zip(result.output, given.output, strict=True):
-        declared_type = inputs.get(declared.name, declared.type)
-        if not _is_informative(declared_type):
+        if declared.name in inputs:
+            output.type.CopyFrom(inputs[declared.name])
+        if not is_informative(declared.type):
             continue
-        _check_element(declared.name, declared_type, output.type)
-        if _contradict(declared_type, output.type):
+        _check_element(declared.name, declared.type, output.type)
+        if contradict(declared.type, output.type):
             notices.append(f"output {quoted(declared.name)} declares a shape it cannot have")
-            continue
-        output.type.CopyFrom(declared_type)
+        elif not is_informative(output.type):
+            output.type.CopyFrom(without_lengths(declared.type))
 
 
 def _check_element(name: str, declared: onnx.TypeProto, inferred: onnx.TypeProto) -> None:
@@ -233,13 +274,3 @@ def _element(declared: onnx.TypeProto) -> str | None:
     names = onnx.TensorProto.DataType
     kind = declared.tensor_type.elem_type
     return names.Name(kind) if kind and kind in names.values() else None
-
-
-def _contradict(declared: onnx.TypeProto, inferred: onnx.TypeProto) -> bool:
-    if not _is_informative(inferred) or not inferred.HasField("tensor_type"):
-        return False
-    ours, theirs = declared.tensor_type.shape.dim, inferred.tensor_type.shape.dim
-    return len(ours) != len(theirs) or any(
-        a.HasField("dim_value") and b.HasField("dim_value") and a.dim_value != b.dim_value
-        for a, b in zip(ours, theirs, strict=True)
-    )

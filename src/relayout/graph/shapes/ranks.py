@@ -9,11 +9,15 @@ from typing import TypeAlias
 import onnx
 from onnx import numpy_helper
 
+from relayout.layout.blocks import is_invented
+
 LONGEST_TARGET = 64
 """A vector with more entries than this is not taken for a shape."""
 
 TargetEntries: TypeAlias = list[int | None]
 """A target shape, entry by entry; None where it is known only at run time."""
+
+_Dims: TypeAlias = list[int | str | None]
 
 
 def derived_shapes(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
@@ -67,7 +71,7 @@ def _last_values(
                     yield onnx.helper.make_tensor_value_info(name, element, dims)
 
 
-def _common_dims(one: TargetEntries | None, other: TargetEntries | None) -> TargetEntries | None:
+def _common_dims(one: _Dims | None, other: _Dims | None) -> _Dims | None:
     if one is None or other is None or len(one) != len(other):
         return None
     return [a if a == b else None for a, b in zip(one, other, strict=True)]
@@ -75,15 +79,22 @@ def _common_dims(one: TargetEntries | None, other: TargetEntries | None) -> Targ
 
 def _dims(
     name: str, types: Mapping[str, onnx.TypeProto], constants: Mapping[str, onnx.TensorProto]
-) -> TargetEntries | None:
+) -> _Dims | None:
     return list(constants[name].dims) if name in constants else _dims_of(types.get(name))
 
 
-def _dims_of(declared: onnx.TypeProto | None) -> TargetEntries | None:
+def _dims_of(declared: onnx.TypeProto | None) -> _Dims | None:
+    """Numbers, and symbols of the model; those that inference makes up mean nothing elsewhere."""
     if declared is None or not declared.tensor_type.HasField("shape"):
         return None
-    dims = declared.tensor_type.shape.dim
-    return [dim.dim_value if dim.HasField("dim_value") else None for dim in dims]
+    return [
+        dim.dim_value
+        if dim.HasField("dim_value")
+        else None
+        if is_invented(dim.dim_param or None)
+        else dim.dim_param
+        for dim in declared.tensor_type.shape.dim
+    ]
 
 
 _SHAPE_KEEPING = {"GroupNormalization"}

@@ -42,6 +42,8 @@ def sliced(view: NodeView, known: Known) -> dict[int, Cut]:
         return {}
     if isinstance(steps, Refusal) or any(step != 1 for step in steps or ()):
         return {}
+    if not len(axes) == len(starts) == len(ends.entries):
+        return {}
     found = {
         axis % len(shape): Cut(end, ends.exact)
         for axis, start, end in zip(axes, starts, ends.entries, strict=True)

@@ -53,8 +53,8 @@ class _Sweep:
         view = view_of(node, self.opsets)
         vague = [value for value in node.outputs if value.name and has_unnamed_length(value)]
         learned = False
-        if node.domain and vague and _broadcast_operands(view):
-            learn_type(vague[0], _type_of(node.inputs[0]))
+        if any(value.type is None for value in vague):
+            self._learn_types(view)
         if vague and view.unknown_attribute is None:
             for value, found in self._found(view):
                 learned = sharpen(value, found) or learned
@@ -69,6 +69,14 @@ class _Sweep:
         if entries is not None:
             self.known[node.outputs[0]] = entries
         return learned
+
+    def _learn_types(self, view: NodeView) -> None:
+        """Learn of what type results are, which is new where that of an operand is."""
+        node = view.node
+        if not node.domain:
+            self._inferred(view)
+        elif _is_of_one_type(view):
+            learn_type(node.outputs[0], _type_of(node.inputs[facts_of(node).rule.lead(view)]))
 
     def _found(self, view: NodeView) -> list[tuple[ir.Value, Shape]]:
         node, lengths = view.node, facts_of(view.node).lengths
@@ -170,6 +178,11 @@ def _broadcast_operands(view: NodeView) -> Sequence[int]:
     if lengths.broadcast is not None:
         return lengths.broadcast(view)
     return (0,) if view.node.domain and lengths.keeps_shape else ()
+
+
+def _is_of_one_type(view: NodeView) -> bool:
+    """Whether an operator gives the type that it reads: onnx knows that of its own only."""
+    return bool(_broadcast_operands(view)) or facts_of(view.node).lengths.shape is not None
 
 
 def _computed_entries(view: NodeView, known: Known) -> Entries | None:

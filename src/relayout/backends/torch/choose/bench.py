@@ -32,6 +32,9 @@ LEAST_ROUNDS, MOST_ROUNDS = 7, 40
 ENOUGH = 0.1
 """Seconds after which candidates have been run often enough."""
 
+CANNOT = (RuntimeError, IndexError, ValueError)
+"""What torch raises of work that it cannot do, or not with the lengths that are assumed."""
+
 TimedRun: TypeAlias = Callable[[], Any]
 CandidateTimer: TypeAlias = Callable[[Work, Sequence[Candidate], Site], list[Price]]
 """Times candidates for some work, all of them together."""
@@ -81,7 +84,7 @@ def _ready(prepare: Callable[[], TimedRun]) -> TimedRun | str:
     """What can be run, or why the device cannot even prepare its weights."""
     try:
         return prepare()
-    except RuntimeError as error:
+    except CANNOT as error:
         return reason_of(error)
 
 
@@ -116,8 +119,10 @@ def _run_of(work: Work, candidate: Candidate, site: Site) -> TimedRun:
 
 
 def _sample(value: ir.Value, order: Order, site: Site) -> Any:
+    """Normal numbers; integers are 0, which is an index into whatever has elements."""
     dtype = getattr(torch, site.precision.name(value.dtype or ir.DataType.FLOAT))
-    data = torch.randn(site.shape(value) or (), device=site.device).to(dtype)
+    draw = torch.randn if dtype.is_floating_point else torch.zeros
+    data = draw(site.shape(value) or (), device=site.device).to(dtype)
     is_last = data.dim() == 4 and order == LAST
     return data.contiguous(memory_format=torch.channels_last) if is_last else data
 
@@ -150,7 +155,7 @@ def _warmed(run: TimedRun, device: str) -> TimedRun | str:
         with torch.inference_mode():
             run()
             return captured(run) if device.startswith("cuda") else run
-    except RuntimeError as error:
+    except CANNOT as error:
         return reason_of(error)
 
 

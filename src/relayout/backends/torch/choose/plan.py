@@ -18,7 +18,7 @@ from relayout.backends.torch.providers.conv_form import ConvForm
 from relayout.backends.torch.providers.eager import EagerRun
 from relayout.backends.torch.providers.library_group import LibraryGroup
 from relayout.backends.torch.providers.orders import FIRST, Order
-from relayout.backends.torch.providers.prices import Prices
+from relayout.backends.torch.providers.prices import CANNOT_RUN, Prices
 from relayout.backends.torch.providers.provider import Candidate, Provider
 from relayout.backends.torch.providers.site import Site
 from relayout.backends.torch.providers.work import GroupWork, RegionWork, RunWork, Work
@@ -194,6 +194,8 @@ class Plan:
         plain = next(each for each in offers if each.provider.keeps_steps)
         if any(limits.values()):
             (taken,) = self.bench.seconds(work, [plain.candidate])
+            if taken == CANNOT_RUN:
+                return None  # Nothing can be timed with the lengths that are assumed.
             offers = [each for each in offers if limits.get(each.provider.name, 0.0) <= taken]
         if len(offers) == 1:
             return None

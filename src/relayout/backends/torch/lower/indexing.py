@@ -39,7 +39,7 @@ def slice_(call: Call) -> PythonExpression:
         ]
         return call.helper(runtime.slice_by, call.tensor(0), *arguments)
     host = call.numbers(0)
-    if host is not None and host.rank == 1 and all(_is_known(part) for part in span.get(0, ())):
+    if host is not None and 0 in span and all(_is_known(part) for part in span[0]):
         first, last, step = (
             None if part is None or part.value is None else int(part.value) for part in span[0]
         )
@@ -59,11 +59,11 @@ def _is_known(part: Scalar | None) -> bool:
 
 def _slices(call: Call) -> dict[int, _Part] | None:
     """By axis where a slice starts, ends and how it steps; None if known only at run time."""
-    lists = [
-        _numbers(call, name, index)
-        for index, name in enumerate(("starts", "ends", "axes", "steps"), 1)
-    ]
+    names = ("starts", "ends", "axes", "steps")
+    lists = [_numbers(call, name, index) for index, name in enumerate(names, 1)]
     starts, ends, axes, steps = lists
+    if any(_is_fed(call, name, index) for index, name in enumerate(names, 1)):
+        return None
     if starts is None or ends is None:
         return None
     axes = axes or Host(tuple(Scalar(str(i), i) for i in range(len(starts.items))), 1, starts.dtype)
@@ -79,6 +79,12 @@ def _slices(call: Call) -> dict[int, _Part] | None:
             axes.values, starts.items, ends.items, steps.items, steps.values, strict=True
         )
     }
+
+
+def _is_fed(call: Call, name: str, index: int) -> bool:
+    """Whether a parameter is there, but known only when the model runs."""
+    is_operand = name not in call.view.node.attributes and call.has(index)
+    return is_operand and call.numbers(index) is None
 
 
 def _numbers(call: Call, name: str, index: int) -> Host | None:

@@ -68,13 +68,30 @@ def average_pool(call: Call) -> str:
     window, ceil = window_and_ceil(call)
     counts_padding = bool(call.integer("count_include_pad", 0))
     is_dense = all(step == 1 for step in window.dilations)
-    if not fits(window) or not is_dense or (ceil and call.version < 19):
+    if (
+        not fits(window)
+        or not is_dense
+        or not _covers(call, window)
+        or (ceil and call.version < 19)
+    ):
         given = (call.tensor(0), *options(call, window, ceil), counts_padding)
         return call.helper(runtime.average_pool, *given)
     text = plain_arguments(window, ceil, dilation=False)
     if not counts_padding and window.padding is not None and any(window.padding):
         text += ", count_include_pad=False"
     return f"F.avg_pool{window.rank}d({call.tensor(0)}, {text})"
+
+
+def _covers(call: Call, window: Window) -> bool:
+    """Whether an image is known to be as large as the kernel, which torch demands of volumes."""
+    lengths = (call.shape(0) or ())[2:]
+    return window.rank < 3 or (
+        len(lengths) == window.rank
+        and all(
+            isinstance(length, int) and length >= size
+            for length, size in zip(lengths, window.kernel, strict=True)
+        )
+    )
 
 
 def lp_pool(call: Call) -> str:

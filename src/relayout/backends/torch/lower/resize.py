@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import math
+
+import onnx_ir as ir
+
 from relayout.backends.torch.program.call import Call, Lowering
 from relayout.backends.torch.program.scalars import literal
 from relayout.backends.torch.runtime import resize as runtime
+
+REAL = frozenset((ir.DataType.FLOAT, ir.DataType.DOUBLE, ir.DataType.FLOAT16, ir.DataType.BFLOAT16))
+"""What torch interpolates; it has no kernels for most integers."""
 
 LINEAR = {1: "linear", 2: "bilinear", 3: "trilinear"}
 
 
 def resize(call: Call) -> str:
     """Torch's own interpolation where it does the same, else along each axis by itself."""
+    mode, coordinates, _ = _modes(call)
+    if mode != "nearest" and call.dtype(0) not in REAL:
+        raise call.refusal("interpolates integers, which runtimes round each in its own way")
+    if mode == "nearest" and coordinates in {"tf_crop_and_resize", "half_pixel_symmetric"}:
+        # What lies half-way between two pixels is rounded, and no two runtimes agree on it.
+        raise call.refusal(f"picks the nearest pixels in {coordinates} coordinates")
     return _interpolated(call) or _by_axis(call)
 
 
@@ -50,7 +63,8 @@ def _interpolated(call: Call) -> str | None:
         name in call.view.node.attributes
         for name in ("axes", "antialias", "exclude_outside", "keep_aspect_ratio_policy")
     )
-    if rank not in {3, 4, 5} or not is_plain or (scales is None and sizes is None):
+    is_real = call.dtype(0) in REAL
+    if rank not in {3, 4, 5} or not is_plain or not is_real or (scales is None and sizes is None):
         return None
     shape = call.shape(0)
     if scales is not None and scales[:2] != (1.0, 1.0):
@@ -69,20 +83,31 @@ def _interpolated(call: Call) -> str | None:
 
 def _torch_mode(call: Call, spatial: int, scales: tuple[float, ...] | None) -> str | None:
     mode, coordinates, rounding = _modes(call)
-    is_whole = scales is not None and all(scale >= 1 and scale % 1 == 0 for scale in scales)
-    is_larger = scales is not None and min(scales) >= 1
-    is_floor = rounding == "floor" or (rounding == "simple" and is_larger)
-    if mode == "nearest" and coordinates == "asymmetric" and is_floor:
-        return 'mode="nearest"'
-    if mode == "nearest" and coordinates in {"half_pixel", "pytorch_half_pixel"} and is_whole:
-        return 'mode="nearest"'  # No source lies half-way between two pixels then.
+    if mode == "nearest":
+        is_nearest = scales is not None and _repeats(coordinates, rounding, scales)
+        return 'mode="nearest"' if is_nearest else None
     name = LINEAR[spatial] if mode == "linear" else "bicubic"
     is_cubic = mode == "cubic" and spatial == 2 and call.real("cubic_coeff_a", -0.75) == -0.75
     if mode != "linear" and not is_cubic:
         return None
     if coordinates == "align_corners" and scales is None:
         return f'mode="{name}", align_corners=True'
-    return f'mode="{name}"' if coordinates == "half_pixel" else None
+    is_whole = scales is None or all(scale % 1 == 0 for scale in scales)
+    return f'mode="{name}"' if coordinates == "half_pixel" and is_whole else None
+
+
+def _repeats(coordinates: str, rounding: str, scales: tuple[float, ...]) -> bool:
+    """Whether each pixel is repeated, which is all that torch does.
+
+    It multiplies by the inverse of the scale, which is exact for powers of two alone.
+    """
+    if not all(scale >= 1 and math.frexp(scale)[0] == 0.5 for scale in scales):
+        return False
+    if coordinates == "asymmetric":
+        return rounding in {"floor", "simple"}
+    # No source lies half-way between two pixels then.
+    is_half_pixel = coordinates in {"half_pixel", "pytorch_half_pixel"}
+    return is_half_pixel and rounding in {"round_prefer_floor", "round_prefer_ceil"}
 
 
 def _by_axis(call: Call) -> str:

@@ -109,7 +109,7 @@ def expand(call: Call) -> str:
         -1 if value == 1 and axis >= lead else int(value)
         for axis, value in enumerate(target.values)
     ]
-    return f"{call.tensor(0)}.expand({', '.join(map(str, lengths))})"
+    return f"{call.tensor(0)}.expand({', '.join(map(str, lengths)) or '()'})"
 
 
 def shape(call: Call) -> PythonExpression:

@@ -27,15 +27,16 @@ def resize(
     """Interpolate between the pixels along each axis that changes its length."""
     axes = list(range(x.dim())) if axes is None else [axis % x.dim() for axis in axes]
     spans = resized_lengths([x.shape[axis] for axis in axes], scales, sizes, policy)
-    whole = x.is_floating_point()
-    result = x if whole else x.to(torch.float32)
-    beyond = None
+    if roi is None and all(n == x.shape[axis] for (_, n), axis in zip(spans, axes, strict=True)):
+        return x  # As in ONNX Runtime, though a scale of 1.1 would move some pixels.
+    result, beyond = x, None
     for index, axis in enumerate(axes):
         scale, length = spans[index]
         bounds = (0.0, 1.0) if roi is None else (roi[index], roi[index + len(axes)])
         if scale == 1 and length == x.shape[axis] and roi is None:
             continue
         places = source_places(x.shape[axis], length, scale, coordinates, bounds)
+        places = places.to(torch.float64)
         if mode == "nearest":
             picked = nearest_places(places, rounding, scale).clamp(0, x.shape[axis] - 1)
             result = result.index_select(axis, picked.to(x.device))
@@ -51,7 +52,7 @@ def resize(
             beyond = is_out if beyond is None else beyond | is_out
     if beyond is not None:
         result = torch.where(beyond, torch.full_like(result, outside), result)
-    return result if whole else torch.round(result).to(x.dtype)
+    return result
 
 
 def resized_lengths(
@@ -60,7 +61,7 @@ def resized_lengths(
     """The scale and the new length of each axis."""
     if sizes is None:
         given = scales or []
-        return [(s, math.floor(s * n)) for s, n in zip(given, lengths, strict=True)]
+        return [(s, rounded_length(s, n)) for s, n in zip(given, lengths, strict=True)]
     found = [size / length for size, length in zip(sizes, lengths, strict=True)]
     if policy == "stretch":
         return list(zip(found, sizes, strict=True))
@@ -68,28 +69,42 @@ def resized_lengths(
     return [(scale, math.floor(scale * length + 0.5)) for length in lengths]
 
 
+def rounded_length(scale: float, length: int) -> int:
+    """Scales are single precision, and so is the product."""
+    return math.floor(float(torch.tensor(scale) * torch.tensor(float(length))))
+
+
 def source_places(
     length: int, new: int, scale: float, coordinates: str, roi: tuple[float, float]
 ) -> Any:
-    """Where each new pixel lies among the old ones."""
-    steps = torch.arange(new, dtype=torch.float64)
+    """Where each new pixel lies among the old ones, in single precision as in ONNX Runtime.
+
+    Which of two pixels is the nearest one can depend on that.
+    """
+    steps = torch.arange(new, dtype=torch.float32)
     if coordinates == "asymmetric":
-        return steps / scale
+        return quotient(steps, scale)
     if coordinates == "align_corners":
-        wide = scale * length - 1
-        return torch.zeros(new, dtype=torch.float64) if wide == 0 else steps * (length - 1) / wide
+        wide = float(torch.tensor(scale, dtype=torch.float32) * length - 1)
+        return quotient(steps * (length - 1), wide or 1.0)
     if coordinates == "pytorch_half_pixel" and new <= 1:
-        return torch.zeros(new, dtype=torch.float64)
+        return torch.zeros(new)
     if coordinates == "tf_crop_and_resize":
-        start, end = roi
+        start, end = torch.tensor(roi, dtype=torch.float32)
         if new > 1:
-            return start * (length - 1) + steps * (end - start) * (length - 1) / (new - 1)
-        return torch.full((new,), 0.5 * (start + end) * (length - 1), dtype=torch.float64)
-    places = (steps + 0.5) / scale - 0.5
+            way = quotient(steps * (end - start) * (length - 1), new - 1)
+            return start * (length - 1) + way
+        return 0.5 * (start + end) * (length - 1) + steps
+    places = quotient(steps + 0.5, scale)
     if coordinates == "half_pixel_symmetric":
-        whole = scale * length
-        places = places + length / 2 * (1 - new / whole)
-    return places
+        whole = torch.tensor([scale], dtype=torch.float32) * length
+        places = length / 2 * (1 - torch.tensor([float(new)]) / whole) + places
+    return places - 0.5
+
+
+def quotient(steps: Any, divisor: float) -> Any:
+    """Divided one by one: torch multiplies by the inverse of a single divisor, which rounds."""
+    return steps / torch.full_like(steps, divisor)
 
 
 def nearest_places(places: Any, rounding: str, scale: float) -> Any:

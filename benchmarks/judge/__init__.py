@@ -1,0 +1,1 @@
+"""Whole models made at random, through every target and through torch."""

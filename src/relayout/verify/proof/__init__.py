@@ -1,0 +1,1 @@
+"""Proofs that two models compute the same function, by what operators mean."""

@@ -1,0 +1,124 @@
+"""A node as the rules of operators see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import onnx
+from onnx import numpy_helper
+
+from relayout.verify.proof.constants import constant
+from relayout.verify.proof.lengths import Length
+from relayout.verify.proof.table import NotKnownError, Table, Value
+
+if TYPE_CHECKING:
+    from relayout.verify.proof.graphs import Scope
+
+
+@dataclass(frozen=True)
+class Call:
+    """An operator with its operands, None where one is left out."""
+
+    table: Table
+    node: onnx.NodeProto
+    operands: tuple[Value | None, ...]
+    version: int
+    scope: Scope
+
+    def operand(self, number: int) -> Value:
+        value = self.optional(number)
+        if value is None:
+            raise NotKnownError(f"{self.node.op_type} without operand {number}")
+        return value
+
+    def optional(self, number: int) -> Value | None:
+        return self.operands[number] if number < len(self.operands) else None
+
+    def present(self) -> list[Value]:
+        return [value for value in self.operands if value is not None]
+
+    def attribute(self, name: str, default: Any = None) -> Any:
+        for attribute in self.node.attribute:
+            if attribute.name == name:
+                return _attribute_value(attribute)
+        return default
+
+    def text(self, name: str, default: str = "") -> str:
+        value = self.attribute(name, default)
+        return value.decode() if isinstance(value, bytes) else str(value)
+
+    def numbers(self, number: int, name: str = "") -> tuple[int, ...] | None:
+        """Whole numbers given as an operand or, in older versions, as an attribute."""
+        lengths = self.lengths(number, name)
+        if lengths is None:
+            return None
+        if not all(isinstance(n, int) for n in lengths):
+            raise NotKnownError(f"{self.node.op_type} with open numbers")
+        return tuple(n for n in lengths if isinstance(n, int))
+
+    def lengths(self, number: int, name: str = "") -> tuple[Length, ...] | None:
+        value = self.optional(number)
+        if value is None:
+            given = self.attribute(name) if name else None
+            return None if given is None else tuple(given)
+        if value.data is None:
+            raise NotKnownError(f"{self.node.op_type} by numbers that only a run tells")
+        return value.data.elements
+
+    def key(self) -> tuple[Hashable, ...]:
+        """The operator with the attributes that say more than their defaults."""
+        return (self.node.domain, self.node.op_type, self.since, self.settings())
+
+    def settings(self, *without: str) -> frozenset[Hashable]:
+        schema = self._schema()
+        defaults = {} if schema is None else schema.attributes
+        found = set()
+        for attribute in self.node.attribute:
+            value = frozen(_attribute_value(attribute))
+            known = defaults.get(attribute.name)
+            usual = known is not None and value == frozen(_attribute_value(known.default_value))
+            if attribute.name not in without and not usual:
+                found.add((attribute.name, value))
+        return frozenset(found)
+
+    @property
+    def since(self) -> int:
+        """The version from which on the operator means what it means here."""
+        schema = self._schema()
+        return self.version if schema is None else int(schema.since_version)
+
+    def _schema(self) -> onnx.defs.OpSchema | None:
+        if not onnx.defs.has(self.node.op_type, self.version, self.node.domain):
+            return None
+        return onnx.defs.get_schema(self.node.op_type, self.version, self.node.domain)
+
+    def axis(self, name: str, default: int, rank: int) -> int:
+        return int(self.attribute(name, default)) % max(rank, 1)
+
+    def constant(self, array: Any) -> Value:
+        return constant(self.table, array)
+
+
+Rule = Callable[[Call], list[Value]]
+
+
+def frozen(value: Any) -> Hashable:
+    if isinstance(value, onnx.TensorProto):
+        array = numpy_helper.to_array(value)
+        return str(array.dtype), array.shape, array.tobytes()
+    if isinstance(value, onnx.GraphProto):
+        raise NotKnownError("an operator with a body")
+    if isinstance(value, (list, tuple)):
+        return tuple(frozen(one) for one in value)
+    if isinstance(value, (onnx.TypeProto, onnx.SparseTensorProto)):
+        return value.SerializeToString(deterministic=True)
+    return value  # type: ignore[no-any-return]
+
+
+def _attribute_value(attribute: onnx.AttributeProto) -> Any:
+    if attribute.type == onnx.AttributeProto.UNDEFINED:
+        return None
+    value = onnx.helper.get_attribute_value(attribute)
+    return tuple(value) if isinstance(value, list) else value

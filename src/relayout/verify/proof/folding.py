@@ -1,0 +1,71 @@
+"""Operators on constants, computed by the reference of the standard."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import onnx
+from onnx.reference import ReferenceEvaluator
+
+from relayout.verify.proof.call import Call
+from relayout.verify.proof.lengths import product
+from relayout.verify.proof.table import Value
+from relayout.verify.proof.views import array_of
+
+# Elements of operands and results, at most.
+LIMIT = 1 << 16
+# Views are followed as they are; the others draw numbers or have bodies.
+NOT_FOLDED = ("Bernoulli", "Constant", "Expand", "Identity", "If", "Loop", "Multinomial", "Reshape")
+NOT_FOLDED += ("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Scan")
+NOT_FOLDED += ("Squeeze", "Tile", "Transpose", "Unsqueeze", "ConstantOfShape", "Range", "Flatten")
+
+
+def folded(call: Call) -> list[Value] | None:
+    """The results as constants, if all operands are small ones."""
+    operands = call.present()
+    if not operands or call.node.domain or call.node.op_type in NOT_FOLDED:
+        return None
+    if len(call.node.output) > 1 or not all(_small(call, value) for value in operands):
+        return None
+    feeds = {
+        f"x{i}": array_of(call.table, value)
+        for i, value in enumerate(call.operands)
+        if value is not None
+    }
+    try:
+        result = _evaluator(_alone(call)).run(None, feeds, attributes={})
+    except (
+        ValueError,
+        IndexError,
+        ZeroDivisionError,
+        NotImplementedError,
+        TypeError,
+        RuntimeError,
+    ):
+        return None  # what the runtime makes of it is not known
+    return [call.constant(np.asarray(next(iter(result))))]
+
+
+def _small(call: Call, value: Value) -> bool:
+    if value.term not in call.table.arrays or value.dims is None:
+        return False
+    size = product(list(value.shape))
+    return isinstance(size, int) and size <= LIMIT
+
+
+@lru_cache(maxsize=1024)
+def _evaluator(function: bytes) -> ReferenceEvaluator:
+    """What evaluates a node; the arithmetic of shapes has few forms, so most are met again."""
+    return ReferenceEvaluator(onnx.FunctionProto.FromString(function))
+
+
+def _alone(call: Call) -> bytes:
+    """The node as a function of its operands, without names."""
+    names = ["" if value is None else f"x{i}" for i, value in enumerate(call.operands)]
+    alone = onnx.NodeProto(op_type=call.node.op_type, input=names, output=["y"])
+    alone.attribute.extend(call.node.attribute)
+    given = [name for name in names if name]
+    opset = [onnx.helper.make_opsetid("", call.version)]
+    function = onnx.helper.make_function("proof", "folded", given, ["y"], [alone], opset)
+    return bytes(function.SerializeToString(deterministic=True))

@@ -1,0 +1,1 @@
+"""What operators mean, a file for each family."""

@@ -1,0 +1,173 @@
+"""Sums of products over named indices, in which all operators of this kind meet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from relayout.verify.proof.call import Call, Rule
+from relayout.verify.proof.frames import Column, combined
+from relayout.verify.proof.operators.elementwise import aligned, elementwise
+from relayout.verify.proof.table import NotKnownError, Table, Value
+from relayout.verify.proof.views import transposed, unsqueezed
+
+SUM = "sum"
+MULTIPLY = ("each", ("Mul", frozenset[object]()))
+
+
+def contracted(table: Table, operands: Sequence[Value], columns: Sequence[Column]) -> Value:
+    """The product of the operands, summed over the columns that are not kept."""
+    summed = any(
+        operands[number].known_dims[dim]
+        for column in columns
+        if not column.kept
+        for number, dim in column.dims
+    )
+    if not summed and len(operands) == 1:
+        kept = [column for column in columns if column.kept]
+        return operands[0].with_dims([operands[0].known_dims[c.dims[0][1]] for c in kept])
+    key = ("contract",) if summed else MULTIPLY
+    factor, bare = _without_factors(table, operands)
+    return scaled(table, combined(table, key, bare, columns, commutative=True), factor)
+
+
+def scaled(table: Table, value: Value, factor: float) -> Value:
+    """The value times a number."""
+    if factor == 1:
+        return value
+    before, inner = factor_of(table, value)
+    if before != 1 and table.step("factors put together"):
+        return scaled(table, inner, before * factor)
+    number = table.factor(float(np.float32(factor)))
+    return replace(value, term=table.term("scaled", value.term, number), data=None)
+
+
+def factor_of(table: Table, value: Value) -> tuple[float, Value]:
+    """The number by which a value is scaled, and what is scaled."""
+    key = table.terms[value.term]
+    if key[0] != "scaled":
+        return 1.0, value
+    inner, number = key[1:]
+    assert isinstance(inner, int) and isinstance(number, float)
+    return number, replace(value, term=inner)
+
+
+def _without_factors(table: Table, operands: Sequence[Value]) -> tuple[float, list[Value]]:
+    """The factors of a product's operands, taken out of it where rounding may change."""
+    factor, bare = 1.0, []
+    for value in operands:
+        number, inner = factor_of(table, value)
+        if number != 1 and table.step("factors moved past products"):
+            factor, value = factor * number, inner
+        bare.append(value)
+    return factor, bare
+
+
+def product(table: Table, left: Value, right: Value) -> Value:
+    """The product of matrices, in batches that are broadcast."""
+    row, column = left.rank == 1, right.rank == 1
+    left = unsqueezed(left, [0]) if row else left
+    right = unsqueezed(right, [1]) if column else right
+    rank = max(left.rank, right.rank)
+    columns = []
+    for axis in range(rank - 2):
+        places = ((0, axis - rank + left.rank), (1, axis - rank + right.rank))
+        dims = tuple(place for place in places if place[1] >= 0)
+        columns.append(aligned(table, [left, right], dims))
+    columns.append(Column(((0, left.rank - 2),)))
+    columns.append(Column(((1, right.rank - 1),)))
+    columns.append(Column(((0, left.rank - 1), (1, right.rank - 2)), SUM, kept=False))
+    result = contracted(table, [left, right], columns)
+    dims = list(result.known_dims)
+    gone = ([rank - 2] if row else []) + ([rank - 1] if column else [])
+    return result.with_dims([dim for i, dim in enumerate(dims) if i not in gone])
+
+
+def _matmul(call: Call) -> list[Value]:
+    return [product(call.table, call.operand(0), call.operand(1))]
+
+
+def _fused_matmul(call: Call) -> list[Value]:
+    sides = []
+    for number, name in ((0, "A"), (1, "B")):
+        value = call.operand(number)
+        rank = value.rank
+        perm = list(range(rank))
+        if call.attribute(f"transBatch{name}", 0):
+            perm = [*perm[1:-1], 0, perm[-1]]
+        if call.attribute(f"trans{name}", 0) and rank > 1:
+            perm[-1], perm[-2] = perm[-2], perm[-1]
+        sides.append(transposed(value, perm))
+    return [scaled(call.table, product(call.table, *sides), call.attribute("alpha", 1.0))]
+
+
+def _gemm(call: Call) -> list[Value]:
+    left, right = call.operand(0), call.operand(1)
+    left = transposed(left, (1, 0)) if call.attribute("transA", 0) else left
+    right = transposed(right, (1, 0)) if call.attribute("transB", 0) else right
+    result = scaled(call.table, product(call.table, left, right), call.attribute("alpha", 1.0))
+    bias = call.optional(2)
+    if bias is None:
+        return [result]
+    bias = scaled(call.table, bias, call.attribute("beta", 1.0))
+    return [elementwise(call.table, ("Add", frozenset()), [result, bias], commutative=True)]
+
+
+def _einsum(call: Call) -> list[Value]:
+    operands = call.present()
+    equation = call.text("equation").replace(" ", "")
+    left, arrow, right = equation.partition("->")
+    ranks = [value.rank for value in operands]
+    labels = [_labels(text, rank) for text, rank in zip(left.split(","), ranks, strict=True)]
+    if any(len(set(own)) < len(own) for own in labels):
+        raise NotKnownError("Einsum along a diagonal")
+    spread = sorted({label for own in labels for label in own if label.startswith(".")})
+    every = [label for own in labels for label in own]
+    if arrow:
+        head, dots, tail = right.partition("...")
+        kept = [*head, *(reversed(spread) if dots else ()), *tail]
+    else:
+        kept = [
+            *reversed(spread),
+            *sorted(x for x in set(every) if every.count(x) == 1 and x not in spread),
+        ]
+    columns = [_column(label, labels, kept=True) for label in kept]
+    gone = [label for label in dict.fromkeys(every) if label not in kept]
+    columns += [_column(label, labels, kept=False) for label in gone]
+    return [contracted(call.table, operands, columns)]
+
+
+def _column(label: str, labels: list[list[str]], *, kept: bool) -> Column:
+    dims = tuple((i, own.index(label)) for i, own in enumerate(labels) if label in own)
+    return Column(dims, None if kept else SUM, kept=kept)
+
+
+def _labels(text: str, rank: int) -> list[str]:
+    """A name for each dimension; those of an ellipsis are numbered from the last one."""
+    head, dots, tail = text.partition("...")
+    between = rank - len(head) - len(tail) if dots else 0
+    return [*head, *(f".{i:03}" for i in reversed(range(between))), *tail]
+
+
+def _matmul_integer(call: Call) -> list[Value]:
+    left, right = call.operand(0), call.operand(1)
+    zeros = [call.optional(2), call.optional(3)]
+    if any(zero is not None and zero.pieces for zero in zeros):
+        raise NotKnownError("zero points of rows or columns")
+    for side, zero in enumerate(zeros):
+        point = Value(call.table.term("left out"), ()) if zero is None else zero.with_dims(())
+        value = (left, right)[side]
+        moved = elementwise(call.table, "from zero point", [value, point])
+        left, right = (moved, right) if side == 0 else (left, moved)
+    return [product(call.table, left, right)]
+
+
+RULES: dict[tuple[str, str], Rule] = {
+    ("", "MatMul"): _matmul,
+    ("", "Gemm"): _gemm,
+    ("", "Einsum"): _einsum,
+    ("", "MatMulInteger"): _matmul_integer,
+    ("com.microsoft", "FusedMatMul"): _fused_matmul,
+}

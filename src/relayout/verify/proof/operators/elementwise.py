@@ -1,0 +1,301 @@
+"""Operators that compute each element of the result from one element of each operand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+
+import numpy as np
+
+from relayout.verify.proof.call import Call, Rule
+from relayout.verify.proof.constants import of_data
+from relayout.verify.proof.frames import Column, combined
+from relayout.verify.proof.lengths import (
+    ANY,
+    Length,
+    floor,
+    minus,
+    nonnegative,
+    plus,
+    symbol,
+    times,
+)
+from relayout.verify.proof.table import Data, NotKnownError, Table, Value
+
+UNARY = (
+    *(
+        "Abs",
+        "Acos",
+        "Acosh",
+        "Asin",
+        "Asinh",
+        "Atan",
+        "Atanh",
+        "BitwiseNot",
+        "Cast",
+        "Ceil",
+        "Celu",
+    ),
+    *("Cos", "Cosh", "Elu", "Erf", "Exp", "Floor", "Gelu", "HardSigmoid", "HardSwish", "IsInf"),
+    *("IsNaN", "LeakyRelu", "Log", "Mish", "Neg", "Not", "Reciprocal", "Relu", "Round", "Selu"),
+    *("Shrink", "Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign", "Sqrt", "Swish", "Tan"),
+    *("Tanh", "ThresholdedRelu"),
+)
+COMMUTATIVE = ("Add", "And", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Equal", "Max", "Mean", "Min")
+COMMUTATIVE += ("Mul", "Or", "Sum", "Xor")
+ORDERED = ("BitShift", "Clip", "Div", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Mod")
+ORDERED += ("PRelu", "Pow", "Sub", "Where")
+
+
+NAN_GUARD = "guards of softmax against rows that are masked as a whole"
+
+
+def elementwise(
+    table: Table, key: Hashable, operands: Sequence[Value], *, commutative: bool = False
+) -> Value:
+    """An operator whose operands are broadcast against each other."""
+    columns = broadcast(table, operands)
+    return combined(table, ("each", key), operands, columns, commutative=commutative)
+
+
+def broadcast(table: Table, operands: Sequence[Value]) -> list[Column]:
+    """A column for each dimension of the result, aligned from the last one on."""
+    rank = max(value.rank for value in operands)
+    columns = []
+    for axis in range(rank):
+        dims = tuple(
+            (number, axis - rank + value.rank)
+            for number, value in enumerate(operands)
+            if axis >= rank - value.rank
+        )
+        columns.append(aligned(table, operands, dims))
+    return columns
+
+
+def aligned(table: Table, operands: Sequence[Value], dims: tuple[tuple[int, int], ...]) -> Column:
+    """An index that each operand walks, or has once; for open lengths only a run tells which."""
+    lengths = dict.fromkeys(operands[number].shape[dim] for number, dim in dims)
+    lengths.pop(1, None)
+    if len(lengths) < 2:
+        return Column(dims)
+    numbers = [length for length in lengths if isinstance(length, int)]
+    for length in lengths:
+        table.guesses[(numbers or list(lengths))[0], length] = None
+    either = symbol(f"broadcast({', '.join(sorted(map(str, lengths)))})")
+    return Column(dims, "broadcast", ordered=True, length=either)
+
+
+def _rule(commutative: bool) -> Rule:
+    def rule(call: Call) -> list[Value]:
+        key = (call.node.op_type, call.settings())
+        operands = [_without_gaps(call, number) for number in range(len(call.operands))]
+        result = elementwise(call.table, key, operands, commutative=commutative)
+        return [with_data(call, result)]
+
+    return rule
+
+
+def _without_gaps(call: Call, number: int) -> Value:
+    value = call.optional(number)
+    return Value(call.table.term("left out"), ()) if value is None else value
+
+
+Arithmetic = Callable[[Length, Length], Length]
+
+
+def _divided(left: Length, right: Length) -> Length:
+    if isinstance(right, int) and right > 0 and nonnegative(left):
+        return floor(left, right)
+    return _unknown("div", left, right)
+
+
+def _remainder(left: Length, right: Length) -> Length:
+    if isinstance(right, int) and right > 0 and nonnegative(left):
+        return minus(left, times(right, floor(left, right)))
+    return _unknown("mod", left, right)
+
+
+def _larger(left: Length, right: Length) -> Length:
+    if nonnegative(minus(left, right)):
+        return left
+    if nonnegative(minus(right, left)):
+        return right
+    name = f"max({min(str(left), str(right))}, {max(str(left), str(right))})"
+    return symbol(name if nonnegative(left) or nonnegative(right) else ANY + name)
+
+
+def _smaller(left: Length, right: Length) -> Length:
+    return minus(plus(left, right), _larger(left, right))
+
+
+def _unknown(name: str, *numbers: Length) -> Length:
+    sign = "" if all(map(nonnegative, numbers)) else ANY
+    return symbol(f"{sign}{name}({', '.join(map(str, numbers))})")
+
+
+def _equal(left: Length, right: Length) -> Length:
+    if left == right:
+        return 1
+    difference = minus(left, right)
+    apart = nonnegative(minus(difference, 1)) or nonnegative(minus(minus(0, difference), 1))
+    return 0 if apart else _unknown("equal", left, right)
+
+
+ARITHMETIC: dict[str, Arithmetic] = {
+    "Add": plus,
+    "Sub": minus,
+    "Mul": times,
+    "Div": _divided,
+    "Mod": _remainder,
+    "Max": _larger,
+    "Min": _smaller,
+    "Equal": _equal,
+}
+
+
+def with_data(call: Call, result: Value) -> Value:
+    """The result as known whole numbers, where the operands are."""
+    operands = call.present()
+    if any(value.data is None for value in operands) or len(result.known_dims) > 1:
+        return result
+    shape = result.shape
+    count = shape[0] if shape else 1
+    if not isinstance(count, int):
+        return result
+    data = _computed(call, [_spread(value, count) for value in operands])
+    return result if data is None else of_data(call.table, data, shape)
+
+
+def _computed(call: Call, rows: list[tuple[Length, ...]]) -> Data | None:
+    name, kinds = call.node.op_type, [v.data.kind for v in call.present() if v.data is not None]
+    if name in ARITHMETIC and len(rows) == 2 and not call.attribute("fmod", 0):
+        kind = "bool" if name == "Equal" else kinds[0]
+        return Data(kind, tuple(ARITHMETIC[name](*pair) for pair in zip(*rows, strict=True)))
+    if name == "Where" and all(n in (0, 1) for n in rows[0]):
+        chosen = zip(*rows, strict=True)
+        return Data(kinds[1], tuple(one if test else other for test, one, other in chosen))
+    return None
+
+
+def _spread(value: Value, count: int) -> tuple[Length, ...]:
+    assert value.data is not None
+    elements = value.data.elements
+    return elements * count if len(elements) == 1 else elements
+
+
+def _cast(call: Call) -> list[Value]:
+    source = call.operand(0)
+    key = ("Cast", call.attribute("to"), call.settings("to"))
+    result = elementwise(call.table, key, [source])
+    kinds = {6: "int32", 7: "int64"}
+    kind = kinds.get(call.attribute("to"))
+    if source.data is None or kind is None:
+        return [result]
+    return [of_data(call.table, Data(kind, source.data.elements), source.shape)]
+
+
+def _clip(call: Call) -> list[Value]:
+    bounds = []
+    for number, name in ((1, "min"), (2, "max")):
+        value, given = call.optional(number), call.attribute(name)
+        if value is None and given is not None:
+            value = call.constant(np.array(given, np.float32))
+        bounds.append(value or _without_gaps(call, number))
+    return [elementwise(call.table, "Clip", [call.operand(0), *bounds])]
+
+
+def _several(call: Call) -> list[Value]:
+    """Sum, Max, Min, Mean of any number of operands."""
+    if len(call.operands) == 1:
+        return [call.operand(0)]
+    name = call.node.op_type
+    if name == "Sum" and len(call.operands) == 2:
+        name = "Add"
+    key = (name, call.settings())
+    return [with_data(call, elementwise(call.table, key, call.present(), commutative=True))]
+
+
+def _batch_normalization(call: Call) -> list[Value]:
+    if call.attribute("training_mode", 0) or len([n for n in call.node.output if n]) > 1:
+        raise NotKnownError("BatchNormalization that learns")
+    operands = call.present()
+    columns = [
+        Column(((0, axis), *(((i, 0) for i in range(1, 5)) if axis == 1 else ())))
+        for axis in range(operands[0].rank)
+    ]
+    key = ("each", ("BatchNormalization", call.settings("momentum", "spatial", "training_mode")))
+    return [combined(call.table, key, operands, columns)]
+
+
+def _quantization(call: Call) -> list[Value]:
+    """QuantizeLinear and DequantizeLinear, with one scale or one for each place along an axis."""
+    operands = call.present()
+    if call.attribute("block_size", 0):
+        raise NotKnownError("scales of blocks")
+    rank = operands[0].rank
+    per_axis = any(value.rank == 1 and value.shape != (1,) for value in operands[1:])
+    axis = call.axis("axis", 1, rank) if per_axis else -1
+    columns = [
+        Column(
+            (
+                (0, d),
+                *((i, 0) for i, v in enumerate(operands[1:], 1) if d == axis and v.rank == 1),
+            )
+        )
+        for d in range(rank)
+    ]
+    operands = [operands[0], *(v if per_axis and v.rank else v.with_dims(()) for v in operands[1:])]
+    key = ("each", (call.node.op_type, call.settings("axis")))
+    return [combined(call.table, key, operands, columns)]
+
+
+def _where(call: Call) -> list[Value]:
+    condition, yes, no = (call.operand(i) for i in range(3))
+    if _guards(call.table, condition, yes, no) and call.table.step(NAN_GUARD):
+        return [no]
+    result = elementwise(call.table, ("Where", frozenset()), [condition, yes, no])
+    return [with_data(call, result)]
+
+
+def _guards(table: Table, condition: Value, yes: Value, no: Value) -> bool:
+    """Whether it is Where(IsNaN(x), 0, x) of a softmax x."""
+    key = table.terms[condition.term]
+    zero = table.arrays.get(yes.term)
+    return (
+        key[:3] == ("each", ("IsNaN", frozenset()), (no.term,))
+        and table.terms[no.term][0] == "Softmax"
+        and condition.dims == no.dims
+        and zero is not None
+        and zero.size == 1
+        and not zero.any()
+        and not yes.pieces
+    )
+
+
+def _identity(call: Call) -> list[Value]:
+    return [call.operand(0)]
+
+
+def _dropout(call: Call) -> list[Value]:
+    training = call.optional(2)
+    if training is not None or len([n for n in call.node.output if n]) > 1:
+        raise NotKnownError("Dropout that learns")
+    return [call.operand(0)]
+
+
+RULES: dict[tuple[str, str], Rule] = {
+    **{("", name): _rule(commutative=False) for name in (*UNARY, *ORDERED)},
+    **{("", name): _rule(commutative=True) for name in COMMUTATIVE},
+    **{("", name): _several for name in ("Sum", "Max", "Min", "Mean")},
+    ("", "Cast"): _cast,
+    ("", "Clip"): _clip,
+    ("", "Where"): _where,
+    ("", "BatchNormalization"): _batch_normalization,
+    ("", "QuantizeLinear"): _quantization,
+    ("", "DequantizeLinear"): _quantization,
+    ("com.microsoft", "QuantizeLinear"): _quantization,
+    ("com.microsoft", "DequantizeLinear"): _quantization,
+    ("", "Identity"): _identity,
+    ("", "Dropout"): _dropout,
+    ("com.microsoft", "Gelu"): _rule(commutative=False),
+    ("com.microsoft", "QuickGelu"): _rule(commutative=False),
+}

@@ -1,0 +1,192 @@
+"""Operators that place elements along axes: Concat, Split, Slice, Pad, Resize."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from relayout.verify.proof.call import Call, Rule
+from relayout.verify.proof.constants import of_data
+from relayout.verify.proof.frames import Column, combined
+from relayout.verify.proof.lengths import Length, floor, minus, plus, product, symbol
+from relayout.verify.proof.slices import cut_out
+from relayout.verify.proof.table import Data, NotKnownError, Value
+from relayout.verify.proof.views import array_of
+
+# An end beyond every length, as exporters write it.
+BEYOND = 2**31 - 1
+
+
+def _concat(call: Call) -> list[Value]:
+    operands = call.present()
+    if len(operands) == 1:
+        return [operands[0]]
+    rank = operands[0].rank
+    axis = call.axis("axis", 0, rank)
+    if rank == 1 and all(value.data is not None for value in operands):
+        datas = [value.data for value in operands if value.data is not None]
+        elements = tuple(n for data in datas for n in data.elements)
+        return [of_data(call.table, Data(datas[0].kind, elements), (len(elements),))]
+    operands = [value for value in operands if value.shape[axis] != 0] or operands[:1]
+    lengths = [value.shape[axis] for value in operands]
+    total: Length = 0
+    for length in lengths:
+        total = plus(total, length)
+    columns = []
+    for d in range(rank):
+        dims = tuple((i, d) for i in range(len(operands)))
+        if d == axis:
+            columns.append(Column(dims, ("concat", tuple(lengths)), ordered=True, length=total))
+        else:
+            columns.append(Column(dims))
+    return [combined(call.table, ("Concat",), operands, columns)]
+
+
+def _split(call: Call) -> list[Value]:
+    value = call.operand(0)
+    axis = call.axis("axis", 0, value.rank)
+    lengths = call.lengths(1, "split")
+    if lengths is None:
+        parts = int(call.attribute("num_outputs", len(call.node.output)))
+        each = floor(plus(value.shape[axis], parts - 1), parts)
+        if not isinstance(each, int) or not isinstance(value.shape[axis], int):
+            raise NotKnownError("Split of an open length")
+        last = minus(value.shape[axis], each * (parts - 1))
+        lengths = (*([each] * (parts - 1)), last)
+    results, start = [], 0
+    for length in lengths:
+        if not isinstance(length, int):
+            raise NotKnownError("Split into open lengths")
+        results.append(cut_out(call.table, value, axis, start, 1, length))
+        start += length
+    return results
+
+
+def _slice(call: Call) -> list[Value]:
+    value = call.operand(0)
+    if call.since < 10:
+        starts, ends = call.attribute("starts"), call.attribute("ends")
+        axes, steps = call.attribute("axes"), None
+    else:
+        starts, ends = call.lengths(1), call.lengths(2)
+        axes, steps = call.numbers(3), call.numbers(4)
+    axes = range(len(starts)) if axes is None else axes
+    steps = (1,) * len(starts) if steps is None else steps
+    data = value.data
+    if data is not None and value.rank == 1 and len(starts) == 1:
+        start, end = starts[0], ends[0]
+        if isinstance(start, int) and isinstance(end, int):
+            elements = data.elements[slice(start, end if abs(end) < BEYOND else None, steps[0])]
+            return [of_data(call.table, Data(data.kind, elements), (len(elements),))]
+    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+        value = _sliced(call, value, axis % value.rank, start, end, step)
+    return [value]
+
+
+def _sliced(call: Call, value: Value, axis: int, start: Length, end: Length, step: int) -> Value:
+    length = value.shape[axis]
+    if all(isinstance(n, int) for n in (length, start, end)):
+        indices = range(length)[slice(start, end, step)]  # type: ignore[misc,arg-type]
+        first = indices[0] if len(indices) else 0
+        return cut_out(call.table, value, axis, first, step, len(indices))
+    if step == 1 and start == 0 and (end == length or (isinstance(end, int) and end >= BEYOND)):
+        return value
+    return cut_out(
+        call.table, value, axis, (start, end), step, _open_length(length, start, end, step)
+    )
+
+
+def _open_length(length: Length, start: Length, end: Length, step: int) -> Length:
+    """The length of what is cut out of an open one, which is at least 1."""
+    if (start, end, step) == (0, 1, 1):
+        return 1
+    return symbol(f"slice({length}; {start}:{end}:{step})")
+
+
+def _pad(call: Call) -> list[Value]:
+    value = call.operand(0)
+    pads = call.numbers(1, "pads")
+    if pads is None:
+        pads = call.attribute("paddings")
+    axes = call.numbers(3) or tuple(range(value.rank))
+    ends = {axis % value.rank: (pads[i], pads[i + len(axes)]) for i, axis in enumerate(axes)}
+    columns = []
+    for d in range(value.rank):
+        before, after = ends.get(d, (0, 0))
+        if before == after == 0:
+            columns.append(Column(((0, d),)))
+            continue
+        length = plus(value.shape[d], before + after)
+        columns.append(Column(((0, d),), ("pad", before, after), ordered=True, length=length))
+    mode = call.text("mode", "constant")
+    fill: list[Value] = []
+    if mode == "constant":
+        given = call.optional(2)
+        given = given if given is not None else Value(call.table.term("zero"), ())
+        fill = [_zero(call, given)]
+    if not any(column.ordered for column in columns):
+        return [value]
+    key = ("Pad", mode, call.attribute("value", 0.0))
+    return [combined(call.table, key, [value, *fill], columns)]
+
+
+def _zero(call: Call, fill: Value) -> Value:
+    """A fill of 0 is what is meant where none is given."""
+    array = call.table.arrays.get(fill.term)
+    if array is not None and array.size == 1 and array.dtype.kind in "fiu" and not array.any():
+        return Value(call.table.term("zero"), ())
+    return fill.with_dims(())
+
+
+def _resize(call: Call) -> list[Value]:
+    value = call.operand(0)
+    scales = _numbers(call, 2 if call.node.op_type == "Resize" and call.since > 10 else 1)
+    sizes = call.lengths(3) if call.optional(3) is not None else None
+    if call.text("keep_aspect_ratio_policy", "stretch") != "stretch":
+        raise NotKnownError("Resize that keeps the aspect ratio")
+    if call.text("coordinate_transformation_mode") == "tf_crop_and_resize":
+        raise NotKnownError("Resize of a part")
+    if scales is None and sizes is None:
+        scales = call.attribute("scales")
+    axes = call.attribute("axes", tuple(range(value.rank)))
+    columns = [Column(((0, d),)) for d in range(value.rank)]
+    for i, axis in enumerate(axes):
+        length = value.shape[axis]
+        scale = None if scales is None else float(scales[i])
+        if sizes is not None:
+            after: Length = sizes[i]
+        else:
+            assert scale is not None
+            after = _scaled_length(length, scale)
+        if after == length and scale in (None, 1.0):
+            continue
+        role = ("resize", scale, after)
+        columns[axis] = Column(((0, axis),), role, ordered=True, length=after)
+    key = (call.node.op_type, call.settings("axes", "scales"))
+    return [combined(call.table, key, [value], columns)]
+
+
+def _scaled_length(length: Length, scale: float) -> Length:
+    if isinstance(length, int):
+        return int(length * scale)
+    if scale == int(scale):
+        return product([length, int(scale)])
+    raise NotKnownError("Resize of an open length by a broken factor")
+
+
+def _numbers(call: Call, number: int) -> Any:
+    value = call.optional(number)
+    if value is None or 0 in value.shape:
+        return None
+    if value.term not in call.table.arrays:
+        raise NotKnownError(f"{call.node.op_type} by numbers that only a run tells")
+    return array_of(call.table, value).tolist()
+
+
+RULES: dict[tuple[str, str], Rule] = {
+    ("", "Concat"): _concat,
+    ("", "Split"): _split,
+    ("", "Slice"): _slice,
+    ("", "Pad"): _pad,
+    ("", "Resize"): _resize,
+    ("", "Upsample"): _resize,
+}

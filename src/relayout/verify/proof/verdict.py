@@ -1,0 +1,70 @@
+"""What a proof shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """The steps of a proof that change rounding, by name and number."""
+
+    steps: Mapping[str, int] = field(default_factory=dict)
+    error: float = 0.0
+    """The largest difference of constants, relative to the largest number in each."""
+
+    def __bool__(self) -> bool:
+        return bool(self.steps)
+
+    def __str__(self) -> str:
+        steps = ", ".join(f"{count} {name}" for name, count in self.steps.items())
+        return steps + f" (constants differ by {self.error:.1e} at most)" * bool(self.error)
+
+
+@dataclass(frozen=True)
+class OutputProof:
+    name: str
+    proved: bool
+
+
+@dataclass(frozen=True)
+class Proof:
+    """By output, whether both models give the same for every input and all lengths from 1 on.
+
+    `conditions` are what had to be taken for granted, `not_known` why parts could not be followed.
+    """
+
+    outputs: tuple[OutputProof, ...]
+    not_known: tuple[str, ...] = ()
+    conditions: tuple[str, ...] = ()
+    ledger: Ledger = field(default_factory=Ledger)
+
+    @property
+    def proved(self) -> int:
+        return sum(output.proved for output in self.outputs)
+
+    @property
+    def holds(self) -> bool:
+        return bool(self.outputs) and self.proved == len(self.outputs)
+
+    @property
+    def identical(self) -> bool:
+        """Whether all outputs are proved without a step that changes rounding."""
+        return self.holds and not self.ledger
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Proof:
+        outputs = tuple(OutputProof(**output) for output in data["outputs"])
+        ledger = Ledger(**data["ledger"])
+        return cls(outputs, tuple(data["not_known"]), tuple(data["conditions"]), ledger)
+
+    def summary(self) -> str:
+        """One line for people."""
+        if not self.holds:
+            left = [output.name for output in self.outputs if not output.proved]
+            why = f": {self.not_known[0]}" if self.not_known else ""
+            return f"not proved for {len(left)} of {len(self.outputs)} outputs{why}"
+        how = f"proved up to {self.ledger}" if self.ledger else "proved identical"
+        return how + f", where {' and '.join(self.conditions)}" * bool(self.conditions)

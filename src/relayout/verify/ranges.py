@@ -1,0 +1,142 @@
+"""What values inputs may have, read off the operators that they reach."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+import onnx
+
+from relayout.verify.linear import OpenLength
+from relayout.verify.symbolic import Shapes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from relayout.verify.interface import Port
+
+Bounds: TypeAlias = tuple[OpenLength, OpenLength]
+"""The lowest value, and the first one too high."""
+
+MOVES = frozenset(
+    (
+        *("Cast", "Concat", "Expand", "Flatten", "Identity", "Reshape", "Slice", "Split"),
+        *("Squeeze", "Tile", "Transpose", "Unsqueeze"),
+    )
+)
+"""Operators whose results hold elements of their data."""
+ONE, TWO, FEW = OpenLength.of(1), OpenLength.of(2), OpenLength.of(4)
+NONE = OpenLength.of(0)
+
+
+@dataclass
+class Values:
+    """By input: ranges of its elements, all of its elements, or that none is negative."""
+
+    ranges: dict[str, list[Bounds]] = field(default_factory=dict)
+    targets: dict[str, int] = field(default_factory=dict)
+    """Shapes that tensors are given, by the rank of the tensor."""
+    positive: set[str] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, graph: onnx.GraphProto, shapes: Shapes, ports: Sequence[Port]) -> Values:
+        found = cls()
+        sources = {port.name: {port.name} for port in ports}
+        for node in graph.node:
+            found._look(node, shapes, sources)
+            if node.op_type in MOVES:
+                data = node.input if node.op_type == "Concat" else node.input[:1]
+                reached = {name for one in data for name in sources.get(one, ())}
+                sources.update((name, reached) for name in node.output if reached)
+        return found
+
+    def range_under(self, name: str, binding: Mapping[str, int]) -> tuple[int, int] | None:
+        """The values that all operators take."""
+        known = [
+            (low.under(binding), high.under(binding)) for low, high in self.ranges.get(name, ())
+        ]
+        lows = [low for low, _ in known if low is not None]
+        highs = [high for _, high in known if high is not None]
+        if not lows or not highs or max(lows) >= min(highs):
+            return None
+        return max(lows), min(highs)
+
+    def _look(self, node: onnx.NodeProto, shapes: Shapes, sources: Mapping[str, set[str]]) -> None:
+        for i, operand in enumerate(node.input):
+            for name in sorted(sources.get(operand, ())):
+                self._use(node, i, name, operand, shapes)
+
+    def _use(self, node: onnx.NodeProto, i: int, name: str, operand: str, shapes: Shapes) -> None:
+        if (node.op_type, i) in POSITIVE:
+            self.positive.add(name)
+        if (node.op_type, i) == ("Reshape", 1) and operand == name:
+            self.targets[name] = len(shapes.of_input(node, 0) or ())
+        rule = RULES.get((node.op_type, i))
+        found = rule(node, shapes) if rule is not None else None
+        if found is not None:
+            self.ranges.setdefault(name, []).append(found)
+
+
+def _along_axis(node: onnx.NodeProto, shapes: Shapes) -> Bounds | None:
+    """Places along an axis of the data."""
+    dims = shapes.of_input(node, 0)
+    if not dims:
+        return None
+    axis = next((one.i for one in node.attribute if one.name == "axis"), 0)
+    length = dims[axis % len(dims)]
+    return None if length is None else (NONE, length)
+
+
+def _count(node: onnx.NodeProto, shapes: Shapes) -> Bounds | None:
+    """At least one element along an axis, the last one unless another is named."""
+    dims = shapes.of_input(node, 0)
+    if not dims:
+        return None
+    axis = next((one.i for one in node.attribute if one.name == "axis"), -1)
+    length = dims[axis % len(dims)]
+    return (ONE, TWO) if length is None else (ONE, length + ONE)
+
+
+def _tuples(node: onnx.NodeProto, shapes: Shapes) -> Bounds | None:
+    """Places along several axes, of which the shortest counts."""
+    dims = shapes.of_input(node, 0) or ()
+    known = [dim.fixed for dim in dims if dim is not None and dim.fixed is not None]
+    return (NONE, OpenLength.of(min(known))) if known and len(known) == len(dims) else None
+
+
+def _depth(node: onnx.NodeProto, shapes: Shapes) -> Bounds | None:
+    depth = shapes.fixed(node, 1)
+    return (NONE, OpenLength.of(depth[0])) if depth else None
+
+
+def _of(low: OpenLength, high: OpenLength) -> Callable[[onnx.NodeProto, Shapes], Bounds | None]:
+    return lambda _node, _shapes: (low, high)
+
+
+def _embedding(table: int) -> Callable[[onnx.NodeProto, Shapes], Bounds | None]:
+    def found(node: onnx.NodeProto, shapes: Shapes) -> Bounds | None:
+        dims = shapes.of_input(node, table)
+        return (NONE, dims[0]) if dims and dims[0] is not None else None
+
+    return found
+
+
+RULES: dict[tuple[str, int], Callable[[onnx.NodeProto, Shapes], Bounds | None]] = {
+    ("ConstantOfShape", 0): _of(ONE, FEW),
+    ("EmbedLayerNormalization", 0): _embedding(2),
+    ("EmbedLayerNormalization", 1): _embedding(4),
+    ("Expand", 1): _of(ONE, TWO),
+    ("Gather", 1): _along_axis,
+    ("GatherElements", 1): _along_axis,
+    ("GatherND", 1): _tuples,
+    ("OneHot", 0): _depth,
+    ("OneHot", 1): _of(TWO, OpenLength.of(9)),
+    ("Pad", 1): _of(NONE, FEW),
+    ("ScatterElements", 1): _along_axis,
+    ("ScatterND", 1): _tuples,
+    ("Tile", 1): _of(ONE, FEW),
+    ("TopK", 1): _count,
+}
+POSITIVE = frozenset((("BatchNormalization", 4), ("Log", 0), ("Sqrt", 0), ("Upsample", 1)))
+"""Operands that are not negative."""

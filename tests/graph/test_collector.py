@@ -1,0 +1,38 @@
+"""When Python's garbage collector is held back."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+
+import pytest
+
+from relayout.graph.collector import paused_collector
+
+ENDS = """
+import atexit
+import gc
+
+atexit.register(lambda: print(gc.get_freeze_count() > 0))  # what is registered first runs last
+from relayout.cli import main
+
+main(["optimize", "missing.onnx"])
+"""
+
+
+def test_nothing_is_collected_at_the_end_of_a_command() -> None:
+    done = subprocess.run([sys.executable, "-c", ENDS], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True"]
+
+
+def test_the_collector_is_on_again_also_after_an_error() -> None:
+    with pytest.raises(KeyError):
+        _fail_while_paused()
+    assert gc.isenabled()
+
+
+@paused_collector()
+def _fail_while_paused() -> None:
+    assert not gc.isenabled()
+    raise KeyError

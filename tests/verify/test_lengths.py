@@ -1,0 +1,122 @@
+"""Open lengths that depend on one another are solved for; values are read off the model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from onnx import helper
+
+from relayout.verify.linear import OpenLength, solved
+from relayout.verify.numeric import compare
+from tests.verify.models import constant, node, save, tensor
+
+INT64 = 7
+
+
+def test_equations_are_solved_for_sums() -> None:
+    past, new, total, width = (OpenLength.of(name) for name in ("past", "new", "total", "width"))
+    known = solved([total - past - new, width - OpenLength.of(4) - total])
+    assert known["total"] == past + new
+    assert known["width"] == past + new + OpenLength.of(4)
+    assert known["width"].under({"past": 3, "new": 2}) == 9
+    assert solved([past.times(2) - OpenLength.of(3)]) == {}, "it has no whole solution"
+
+
+def cached(path: Path, axis: int, *, wrong: bool = False) -> Path:
+    """Attention on what was kept and what is new, under a mask of both lengths together."""
+    dims: list[int | str] = ["batch", 4, 4] if axis == 1 else [4, "batch", 4]
+    new: list[int | str] = list(dims)
+    dims[axis], new[axis] = "past", "new"
+    nodes = [
+        node("Concat", ["kept", "x"], ["all"], axis=axis),
+        node("Transpose", ["all"], ["t"], perm=[0, 2, 1] if axis == 1 else [1, 2, 0]),
+        node("Transpose", ["x"], ["q"], perm=[0, 1, 2] if axis == 1 else [1, 0, 2]),
+        node("MatMul", ["q", "t"], ["s"]),
+        node("Unsqueeze", ["mask", "one"], ["m"]),
+        node("Add", ["s", "m"], ["u"]),
+        node("Softmax", ["u"], ["y"], axis=1 if wrong else 2),
+    ]
+    inputs = [tensor("kept", dims), tensor("x", new), tensor("mask", ("batch", "total"))]
+    return save(path, nodes, inputs, [tensor("y", None)], [constant("one", [1], np.int64)])
+
+
+@pytest.mark.parametrize("axis", [1, 0])
+def test_a_total_of_past_and_new_is_found(tmp_path: Path, axis: int) -> None:
+    path = cached(tmp_path / "a.onnx", axis)
+    verdict = compare(path, path)
+    assert verdict.exact
+    assert len(verdict.bindings) >= 3
+    assert all(b["total"] == b["past"] + b["new"] for b in verdict.bindings)
+    assert verdict.bindings[0]["past"] != verdict.bindings[0]["new"]
+    wrong = cached(tmp_path / "b.onnx", axis, wrong=True)
+    assert compare(path, wrong).status == "differs"
+
+
+def test_lengths_follow_from_arithmetic_on_shapes(tmp_path: Path) -> None:
+    nodes = [
+        node("Shape", ["x"], ["s"]),
+        node("Gather", ["s", "one"], ["n"]),
+        node("Mul", ["n", "two"], ["twice"]),
+        node("Add", ["twice", "one"], ["more"]),
+        node("Concat", ["first", "more"], ["form"], axis=0),
+        node("ConstantOfShape", ["form"], ["zeros"]),
+        node("Add", ["zeros", "z"], ["y"]),
+    ]
+    constants = [
+        constant("one", [1], np.int64),
+        constant("two", [2], np.int64),
+        constant("first", [3], np.int64),
+    ]
+    inputs = [tensor("x", ("B", "N")), tensor("z", (3, "M"))]
+    path = save(tmp_path / "a.onnx", nodes, inputs, [tensor("y", None)], constants)
+    verdict = compare(path, path)
+    assert verdict.exact
+    assert all(b["M"] == 2 * b["N"] + 1 for b in verdict.bindings)
+
+
+def test_parameters_have_the_length_of_the_channels(tmp_path: Path) -> None:
+    """A variance must not be negative, and all parameters have one length."""
+    names = ["scale", "bias", "mean", "var"]
+    made = node("BatchNormalization", ["x", *names], ["y"])
+    inputs = [tensor("x", ("N", "C", 5)), *(tensor(name, (f"C_{name}",)) for name in names)]
+    path = save(tmp_path / "a.onnx", [made], inputs, [tensor("y", None)])
+    verdict = compare(path, path)
+    assert verdict.exact
+    assert all(len({b["C"], *(b[f"C_{n}"] for n in names)}) == 1 for b in verdict.bindings)
+    other = node("BatchNormalization", ["x", *names], ["y"], epsilon=1e-2)
+    wrong = save(tmp_path / "b.onnx", [other], inputs, [tensor("y", None)])
+    assert compare(path, wrong).status == "differs"
+
+
+def test_a_shape_that_is_an_input_fits(tmp_path: Path) -> None:
+    for count in (1, 2, 3, 4):
+        made = node("Reshape", ["x", "form"], ["y"])
+        inputs = [tensor("x", (2, 3, 4)), tensor("form", (count,), INT64)]
+        path = save(tmp_path / "a.onnx", [made], inputs, [tensor("y", None)])
+        assert compare(path, path).exact, count
+
+
+@pytest.mark.parametrize("op_type", ["Gather", "GatherElements", "ScatterElements"])
+def test_indices_stay_in_the_data(tmp_path: Path, op_type: str) -> None:
+    """They are reached through other operators, along another axis than the first."""
+    nodes = [node("Cast", ["i"], ["j"], to=INT64), node("Transpose", ["j"], ["k"], perm=[1, 0])]
+    more = ["k", "k2"] if op_type == "ScatterElements" else ["k"]
+    if op_type == "ScatterElements":
+        nodes.append(node("Cast", ["k"], ["k2"], to=1))
+    nodes.append(node(op_type, ["x", *more], ["y"], axis=1))
+    inputs = [tensor("x", (4, 3)), tensor("i", (2, 4), 6)]
+    if op_type == "ScatterElements":
+        # An element that is written twice is whichever comes last.
+        nodes[-1].attribute.append(helper.make_attribute("reduction", "add"))
+    path = save(tmp_path / "a.onnx", nodes, inputs, [tensor("y", None)], opset=18)
+    assert compare(path, path).exact
+
+
+def test_a_count_is_at_least_one_and_at_most_all(tmp_path: Path) -> None:
+    made = node("TopK", ["x", "k"], ["v", "i"], axis=1)
+    inputs = [tensor("x", ("N", 3)), tensor("k", (1,), INT64)]
+    outputs = [tensor("v", None), tensor("i", None, INT64)]
+    path = save(tmp_path / "a.onnx", [made], inputs, outputs)
+    assert compare(path, path).exact
