@@ -7,7 +7,9 @@ import pytest
 from onnx import helper
 
 import relayout
+from relayout.errors import BadModelError
 from relayout.graph.io.load import load
+from relayout.graph.messages.schemas import check_nodes
 from tests.graph.makers import function, model, node, value
 from tests.graph.refusal import refusal
 
@@ -91,3 +93,10 @@ def test_transposes_that_nothing_reads_can_be_looked_at(length: int) -> None:
     dead = [node("Transpose", names[i], names[i + 1], perm=[1, 0]) for i in range(length)]
     given = model([node("Relu", "x", "y"), *dead], inputs=[*X, value("z", ["N", "M"])])
     assert len(relayout.inspect(given).transposes) == length
+
+
+def test_what_is_compiled_has_attributes_of_the_right_type() -> None:
+    given = node("LeakyRelu", "x", "y", alpha="steep")
+    assert load(model([given], inputs=X)).frozen is None
+    with pytest.raises(BadModelError, match="'alpha' of another type"):
+        check_nodes(model([given], inputs=X), strictly=True)

@@ -75,7 +75,8 @@ def _check_readable(path: Path) -> None:
 
 
 def _findings(verdict: NumericVerdict) -> list[OutputVerdict]:
-    names = verdict.output_names or tuple(o.name for o in verdict.proof.outputs if verdict.proof)
+    proved = () if verdict.proof is None else verdict.proof.outputs
+    names = verdict.output_names or tuple(one.name for one in proved)
     return [_finding(verdict, name) for name in names]
 
 

@@ -11,6 +11,7 @@ from relayout.errors import RelayoutError
 from relayout.graph.io.limits import OLDEST_OPSET
 from relayout.graph.io.load import load
 from relayout.graph.io.model import LoadedModel
+from relayout.graph.messages.schemas import check_nodes
 from relayout.graph.read import version_of
 from relayout.ops.versions.raising import raised
 
@@ -36,6 +37,7 @@ def expanded(loaded: LoadedModel) -> LoadedModel:
     Those are the functions of the model, and operators without a lowering that onnx defines as
     functions of others.
     """
+    check_nodes(loaded.source, strictly=True)
     lacking = [] if loaded.source.functions else missing(loaded.ir)
     if not loaded.source.functions and not lacking:
         return loaded

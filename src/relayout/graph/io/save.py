@@ -107,13 +107,13 @@ def _write(loaded: LoadedModel, stage: Staged, *, changed: bool) -> None:
 
 def _in_one_message(loaded: LoadedModel, *, changed: bool) -> onnx.ModelProto:
     """A model with all its data inside, since nothing can lie beside a stream."""
-    size = _given_bytes(loaded.source) + _new_bytes(loaded) + _outside_bytes(loaded.source)
+    size = _given_bytes(loaded.given) + _new_bytes(loaded) + _outside_bytes(loaded.given)
     if size > LARGEST_IN_MEMORY:
         raise RelayoutError(
             f"a model with {size} bytes of data cannot be written to a stream;"
             " give the path of a file, so that data can lie beside it"
         )
-    message = to_proto(loaded) if changed else loaded.source
+    message = to_proto(loaded) if changed else loaded.given
     if not any(is_external(tensor) for tensor, _ in tensors_of(message)):
         return message
     result = onnx.ModelProto()
@@ -146,7 +146,7 @@ def _content(
     loaded: LoadedModel, message: onnx.ModelProto, target: Path, *, changed: bool
 ) -> bytes:
     form = format_of(target)
-    if changed or message is not loaded.source:
+    if changed or message is not loaded.given:
         return encoded(message, form)
     if loaded.data is not None and form == BINARY:
         return loaded.data

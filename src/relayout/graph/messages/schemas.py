@@ -16,10 +16,11 @@ _SINGLE = OpSchema.FormalParameterOption.Single
 _VARIADIC = OpSchema.FormalParameterOption.Variadic
 
 
-def check_nodes(model: onnx.ModelProto) -> None:
+def check_nodes(model: onnx.ModelProto, *, strictly: bool = False) -> None:
     """Refuse nodes with operands, results or attributes that their operators cannot do with.
 
-    Operators that onnx does not know may have any.
+    Operators that onnx does not know may have any. Attributes that an operator can do without may
+    be of a wrong type, for who leaves such a node alone, but not `strictly`.
     """
     holders: list[tuple[onnx.ModelProto | onnx.FunctionProto, Body]] = [(model, model.graph)]
     holders += [(function, function) for function in model.functions]
@@ -29,17 +30,17 @@ def check_nodes(model: onnx.ModelProto) -> None:
         for inner in nested_bodies(body):
             for node in inner.node:
                 if (node.domain, node.op_type) not in own:
-                    _check(node, opsets)
+                    _check(node, opsets, strictly=strictly)
 
 
-def _check(node: onnx.NodeProto, opsets: Mapping[str, int]) -> None:
+def _check(node: onnx.NodeProto, opsets: Mapping[str, int], *, strictly: bool) -> None:
     schema = schema_of(node.op_type, version_of(opsets, node.domain), node.domain)
-    fault = None if schema is None else next(_faults(node, schema), None)
+    fault = None if schema is None else next(_faults(node, schema, strictly=strictly), None)
     if fault is not None:
         raise BadModelError(f"{described(node)} {fault}")
 
 
-def _faults(node: onnx.NodeProto, schema: OpSchema) -> Iterator[str]:
+def _faults(node: onnx.NodeProto, schema: OpSchema, *, strictly: bool) -> Iterator[str]:
     operands, results = _count(node.input), len(node.output)
     if not schema.min_input <= operands <= schema.max_input:
         yield f"has {operands} of {_range(schema.min_input, schema.max_input)} operands"
@@ -48,14 +49,15 @@ def _faults(node: onnx.NodeProto, schema: OpSchema) -> Iterator[str]:
     for index, name in enumerate(node.input[:operands]):
         if not name and _is_needed(schema, index):
             yield f"leaves out operand {index}, which it needs"
+    given = {attribute.name for attribute in node.attribute}
     for name, declared in schema.attributes.items():
-        if declared.required:
+        if declared.required or (strictly and name in given):
             kind: Any = declared.type
             yield from _attribute_faults(node, name, kind.value)
 
 
 def _attribute_faults(node: onnx.NodeProto, name: str, kind: int) -> Iterator[str]:
-    """What is wrong with an attribute that an operator needs."""
+    """What is wrong with an attribute that an operator reads."""
     given = [attribute for attribute in node.attribute if attribute.name == name]
     if len(given) != 1:
         yield f"has {len(given)} attributes {quoted(name)}, of which it needs one"

@@ -11,6 +11,7 @@ from relayout.backends.torch.lower.axes import normal, parameter, parameter_text
 from relayout.backends.torch.program.call import Call, Lowering, PythonExpression
 from relayout.backends.torch.program.scalars import Host, Scalar, known
 from relayout.backends.torch.runtime import views as runtime
+from relayout.layout.permutation import axis_among
 
 
 def reshape(call: Call) -> PythonExpression:
@@ -42,7 +43,7 @@ def dim(call: Call, axis: int, index: int = 0) -> Scalar:
     What bodies of control flow declare about their shapes need not be true of every run.
     """
     shape = call.shape(index)
-    length = None if shape is None else shape[axis]
+    length = None if shape is None else shape[axis_among(axis, len(shape))]
     if isinstance(length, int) and call.scope.parent is None:
         return known(length)
     return Scalar(f"{call.tensor(index)}.shape[{axis}]")

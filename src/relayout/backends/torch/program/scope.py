@@ -14,6 +14,7 @@ from relayout.backends.torch.program.scalars import Host, Scalar, host_of
 from relayout.backends.torch.program.statements import Statement, finished, indented
 from relayout.errors import RelayoutError, quoted
 from relayout.graph.read import constant_of, view_of
+from relayout.layout.permutation import AxisError
 
 MOST_NUMBERS = 64
 """Constants of more elements than this are tensors and never Python numbers."""
@@ -123,7 +124,10 @@ class Scope:
         lowering = self.draft.lowerings.get((domain, node.op_type))
         if lowering is None:
             raise RelayoutError(f"torch has no lowering of {node.op_type}")
-        self._assign(node.outputs, lowering(Call(view, self)))
+        try:
+            self._assign(node.outputs, lowering(Call(view, self)))
+        except AxisError as error:
+            raise RelayoutError(f"{node.op_type} is not valid: {error}") from None
 
     def define(self, hint: str, graph: ir.Graph, forms: Sequence[Form | None] = ()) -> str:
         """Define a function that runs a body of control flow, and give its name.
