@@ -21,7 +21,7 @@ from itertools import combinations, permutations
 from relayout.verify.proof.constants import settled
 from relayout.verify.proof.lengths import Length, product, times
 from relayout.verify.proof.pieces import FREE, Dim, Piece, coalesced, extent, joined, refined
-from relayout.verify.proof.table import Key, NotKnownError, Table, Value
+from relayout.verify.proof.table import Key, NotKnownError, TermTable, TermValue
 
 Place = tuple[int, int]
 """A column, and a position in it."""
@@ -79,20 +79,22 @@ class _Run:
 
 
 def combined(
-    table: Table,
+    table: TermTable,
     key: Key,
-    operands: Sequence[Value],
+    operands: Sequence[TermValue],
     columns: Sequence[Column],
     *,
     commutative: bool = False,
-) -> Value:
+) -> TermValue:
     """The result of an operator, with a dimension for each kept column."""
-    frame = _Frame(table, operands, columns)
+    frame = _IndexFrame(table, operands, columns)
     return frame.result_of_orders(key) if commutative else frame.result(key)
 
 
-class _Frame:
-    def __init__(self, table: Table, operands: Sequence[Value], columns: Sequence[Column]) -> None:
+class _IndexFrame:
+    def __init__(
+        self, table: TermTable, operands: Sequence[TermValue], columns: Sequence[Column]
+    ) -> None:
         self.table, self.columns, self.operands = table, list(columns), operands
         self.terms = [value.term for value in operands]
         self.fixed = {slot for slot, term in enumerate(self.terms) if term in table.arrays}
@@ -110,8 +112,8 @@ class _Frame:
         self.runs = self._runs(parts)
         self._settle_constants()
 
-    def result_of_orders(self, key: Key) -> Value:
-        """The result of operands in the order of their terms; the first where several are in order."""
+    def result_of_orders(self, key: Key) -> TermValue:
+        """The result of operands in the order of their terms; the first of several such orders."""
         found, now = [], tuple(range(len(self.terms)))
         for order in _orders(self.terms):
             self._reorder({now.index(old): new for new, old in enumerate(order)})
@@ -127,7 +129,7 @@ class _Frame:
         for number, rows in self.wholes.items():
             self.wholes[number] = tuple(sorted((place[slot], dim) for slot, dim in rows))
 
-    def result(self, key: Key) -> Value:
+    def result(self, key: Key) -> TermValue:
         joins = self._label()
         labels = {place: piece for run in self.runs for place, piece in run.pieces().items()}
         labels |= {place: Piece(FREE, 0, length) for place, length in self.free.items()}
@@ -142,7 +144,9 @@ class _Frame:
             if column.kept:
                 dims.append(dim)
         roles |= self._roles()
-        return Value(self.table.term(*key, tuple(self.terms), joins, frozenset(roles)), tuple(dims))
+        return TermValue(
+            self.table.term(*key, tuple(self.terms), joins, frozenset(roles)), tuple(dims)
+        )
 
     def _rows(self, column: Column) -> list[tuple[int, Dim]]:
         return [
@@ -173,7 +177,7 @@ class _Frame:
                 for slot, piece in walked.items()
                 if piece.base != FREE and slot not in self.fixed
             )
-            constants = {
+            constants: dict[int, Dim] = {
                 slot: (piece,)
                 for slot, piece in walked.items()
                 if piece.base != FREE and slot in self.fixed
@@ -196,10 +200,10 @@ class _Frame:
         for part in parts:
             if id(part) in inner_ones:
                 continue
-            run = part
-            while id(part) in inner_of:
-                part = inner_of[id(part)]
-                run = _joined_runs(run, part)
+            run, last = part, part
+            while id(last) in inner_of:
+                last = inner_of[id(last)]
+                run = _joined_runs(run, last)
             runs.append(run)
         return runs
 

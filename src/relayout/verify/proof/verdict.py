@@ -29,7 +29,7 @@ class OutputProof:
 
 
 @dataclass(frozen=True)
-class Proof:
+class ModelProof:
     """By output, whether both models give the same for every input and all lengths from 1 on.
 
     `conditions` are what had to be taken for granted, `not_known` why parts could not be followed.
