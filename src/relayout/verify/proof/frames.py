@@ -14,6 +14,7 @@ made of (operand, piece) pairs.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, permutations
@@ -133,17 +134,16 @@ class _IndexFrame:
         joins = self._label()
         labels = {place: piece for run in self.runs for place, piece in run.pieces().items()}
         labels |= {place: Piece(FREE, 0, length) for place, length in self.free.items()}
-        roles: set[Hashable] = set()
+        uses = self._uses()
         dims: list[Dim] = []
         for number, column in enumerate(self.columns):
+            if not column.kept:
+                continue
             if column.ordered:
-                dim, role = self._whole(number, column)
-                roles.add(role)
+                dims.append(self._whole(number, uses[number]))
             else:
-                dim = coalesced(labels[number, i] for i in range(self.counts[number]))
-            if column.kept:
-                dims.append(dim)
-        roles |= self._roles()
+                dims.append(coalesced(labels[number, i] for i in range(self.counts[number])))
+        roles = self._roles() | set(uses.values())
         return TermValue(
             self.table.term(*key, tuple(self.terms), joins, frozenset(roles)), tuple(dims)
         )
@@ -280,16 +280,28 @@ class _IndexFrame:
                 free[role] = times(free.get(role, 1), length)
         return roles | {(role, "free", length) for role, length in free.items()}
 
-    def _whole(self, number: int, column: Column) -> tuple[Dim, Hashable]:
-        """What an ordered column counts in the result, and how the term names its use."""
-        rows = self.wholes[number]
-        use = (column.role, tuple((slot, dim) for slot, dim in rows if dim))
-        if column.length is None:
+    def _uses(self) -> dict[int, Key]:
+        """By ordered column how it is used; of several with the same use, which of them it is."""
+        met: Counter[Key] = Counter()
+        uses: dict[int, Key] = {}
+        for number, rows in self.wholes.items():
+            use = (self.columns[number].role, tuple((slot, dim) for slot, dim in rows if dim))
+            uses[number] = (*use, met[use])
+            met[use] += 1
+        return uses
+
+    def _whole(self, number: int, use: Key) -> Dim:
+        """What an ordered column counts in the result."""
+        length, rows = self.columns[number].length, self.wholes[number]
+        if length is None:
             dims = [dim for _, dim in rows if dim]
             if len(dims) > 1:
                 raise NotKnownError("an ordered index of several operands")
-            return (dims[0] if dims else ()), use
-        return self.table.axis(column.length, "index", *use), use
+            return dims[0] if dims else ()
+        dim = self.table.axis(length, "index", *use)
+        # The operands may have an index that was made in the same way: it is not this one.
+        taken = any(piece.base == run.label.base for run in self.runs for piece in dim)
+        return self.table.axis(length, "other index", tuple(self.terms), *use) if taken else dim
 
 
 def _joined_runs(outer: _Run, inner: _Run) -> _Run:

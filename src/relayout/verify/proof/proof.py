@@ -34,7 +34,7 @@ class _Granted:
 
 
 @dataclass
-class LoadedModel:
+class ReadModel:
     """A model, with its constants once they are read."""
 
     model: onnx.ModelProto
@@ -42,7 +42,7 @@ class LoadedModel:
     numbers: dict[str, Numbers] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, path: Path) -> LoadedModel:
+    def of(cls, path: Path) -> ReadModel:
         return cls(onnx.load(path, load_external_data=False), path.parent)
 
     @property
@@ -73,7 +73,7 @@ class _Reading:
     not_known: dict[str, str]
 
     @classmethod
-    def of(cls, source: LoadedModel, table: TermTable, fixed: set[str], *, first: bool) -> _Reading:
+    def of(cls, source: ReadModel, table: TermTable, fixed: set[str], *, first: bool) -> _Reading:
         """The model read with these initialisers as constants, though they may be inputs too."""
         model, graph = source.model, source.model.graph
         functions = {(f.domain, f.name, getattr(f, "overload", "")): f for f in model.functions}
@@ -91,7 +91,7 @@ class _Reading:
 
 def prove(before: Path, after: Path) -> ModelProof:
     """Tries to prove that both files compute the same, taking as little for granted as can be."""
-    first, second = LoadedModel.of(before), LoadedModel.of(after)
+    first, second = ReadModel.of(before), ReadModel.of(after)
     canonical: dict[Hashable, Canonical] = {}
     best: ModelProof | None = None
     known: Mapping[str, Length] = {}
@@ -120,7 +120,7 @@ def _beyond(facts: Mapping[str, Length], known: Mapping[str, Length]) -> tuple[s
     return tuple(f"{one} = {other}" for one, other in facts.items() if one not in known)
 
 
-def _attempts(source: LoadedModel) -> Iterator[_Granted]:
+def _attempts(source: ReadModel) -> Iterator[_Granted]:
     for loose in (False, True):
         yield _Granted(loose)
         yield _Granted(loose, guess=True)
@@ -128,7 +128,7 @@ def _attempts(source: LoadedModel) -> Iterator[_Granted]:
             yield _Granted(loose, defaults=True)
 
 
-def _settled(source: LoadedModel, table: TermTable, terms: _Granted) -> _Reading:
+def _settled(source: ReadModel, table: TermTable, terms: _Granted) -> _Reading:
     """The first model, read until nothing more is found about its lengths."""
     for _ in range(READINGS):
         reading = _Reading.of(source, table, source.fixed(terms), first=True)
