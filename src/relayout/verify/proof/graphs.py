@@ -22,6 +22,8 @@ from relayout.verify.proof.table import NotKnownError, TermTable, TermValue
 from relayout.verify.proof.views import exact
 
 STANDARD = ("", "ai.onnx")
+# What rules raise for models that no checker would pass.
+MALFORMED = (IndexError, ValueError)
 FunctionKey = tuple[str, str, str]
 
 
@@ -104,8 +106,11 @@ class LocalValues:
                 raise NotKnownError(f"no rule for {node.op_type}")
             return rule(call)
         except NotKnownError as reason:
-            self.program.not_known[node.output[0]] = str(reason)
-            return self._opaque(call)
+            why = str(reason)
+        except MALFORMED:
+            why = f"{node.op_type} with operands that do not fit"
+        self.program.not_known[node.output[0]] = why
+        return self._opaque(call)
 
     def _opaque(self, call: NodeCall) -> list[TermValue]:
         """Results of which only the origin is known."""
