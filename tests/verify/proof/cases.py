@@ -59,7 +59,9 @@ class Pair:
         """What both give for the same inputs."""
         models = self.models()
         feeds = {port.name: _drawn(port) for port in models[0].graph.input}
-        return [np.asarray(ReferenceEvaluator(model).run(None, feeds)[0]) for model in models]
+        return [
+            np.asarray(next(iter(ReferenceEvaluator(model).run(None, feeds)))) for model in models
+        ]
 
 
 def _drawn(port: onnx.ValueInfoProto) -> Array:

@@ -139,7 +139,7 @@ OTHERS = {
         "float[3] x",
         "y = Mul (x, w)",
         "y = Mul (x, w)",
-        constants={"w": np.float32([0.5]), "w'": np.float32([0.6])},
+        constants={"w": np.array([0.5], np.float32), "w'": np.array([0.6], np.float32)},
     ),
     "a Tile for an Expand": Pair(
         "float[2,3] x",
@@ -228,8 +228,8 @@ NOT_RUN = {
         "y = Mul (x, w)",
         "y = Mul (x, w)",
         constants={
-            "w": np.float32([0.1]),
-            "w'": np.nextafter(np.float32([0.1]), np.float32(1), dtype=np.float32),
+            "w": np.array([0.1], np.float32),
+            "w'": np.nextafter(np.array([0.1], np.float32), np.float32(1)),
         },
     ),
 }
