@@ -64,7 +64,7 @@ class RandomGraph:
         opset = [helper.make_opsetid("", OPSET)]
         function = helper.make_function("t", "f", list(feeds), list(node.output), [node], opset)
         with np.errstate(all="ignore"):
-            result: Array = ReferenceEvaluator(function).run(None, feeds, attributes={})[0]
+            (result,) = ReferenceEvaluator(function).run(None, feeds, attributes={})
         return np.asarray(result)
 
     def grow(self) -> None:
@@ -96,7 +96,7 @@ def _transpose(graph: RandomGraph) -> None:
 
 def _reshape(graph: RandomGraph) -> None:
     name = graph.pick()
-    rest, lengths = graph.arrays[name].size, []
+    rest, lengths = graph.arrays[name].size, list[int]()
     while rest > 1 and len(lengths) < 3:
         divisors = [n for n in range(1, rest + 1) if rest % n == 0]
         lengths.append(graph.random.choice(divisors))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from math import gcd
 from typing import NamedTuple
@@ -11,7 +11,7 @@ import numpy as np
 
 from relayout.verify.proof.constants import constant
 from relayout.verify.proof.lengths import Length
-from relayout.verify.proof.pieces import FREE, Dim, coalesced, cut, extent, free
+from relayout.verify.proof.pieces import FREE, Dim, Piece, coalesced, cut, extent, free
 from relayout.verify.proof.table import TermTable, TermValue
 from relayout.verify.proof.views import array_of
 
@@ -48,7 +48,12 @@ def cut_out(table: TermTable, value: TermValue, axis: int, part: AxisPart) -> Te
     if value.term in table.arrays and all(isinstance(n, int) for n in (part.start, *value.shape)):
         return _cut_constant(table, value, axis, part)
     outer, inner, part = _outer_part(dim, part)
-    term, left = _cut(table, Slice(value.term, outer, part))
+    wanted = Slice(value.term, outer, part)
+    term, left = _cut(table, wanted)
+    others = _bases(piece for d, other in enumerate(dims) if d != axis for piece in other)
+    if _bases(left) & others:  # the same part of the same index, taken before: not this one
+        term = table.term("another part", wanted)
+        left = table.axis(part.length, "another part", wanted)
     dims[axis] = coalesced((*left, *inner))
     return TermValue(term, tuple(dims))
 
@@ -105,8 +110,8 @@ def _composed(first: AxisPart, second: AxisPart) -> AxisPart | None:
     return AxisPart(start, first.step * second.step, second.length)
 
 
-def _bases(dim: Dim) -> set[int]:
-    return {piece.base for piece in dim}
+def _bases(pieces: Iterable[Piece]) -> set[int]:
+    return {piece.base for piece in pieces}
 
 
 def _rank(dim: Dim) -> tuple[tuple[int, str], ...]:
