@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from relayout.verify.proof.call import NodeCall, Rule
+from relayout.verify.proof.operators.arithmetic import with_data
 from relayout.verify.proof.operators.contractions import scaled
-from relayout.verify.proof.operators.elementwise import elementwise, refuse_old_broadcast, with_data
+from relayout.verify.proof.operators.elementwise import elementwise, refuse_old_broadcast
 from relayout.verify.proof.table import TermTable, TermValue
 
 
