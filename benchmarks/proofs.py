@@ -23,7 +23,7 @@ from benchmarks.zoo import Entry, entries
 from relayout.api import optimize
 from relayout.targets.target import TARGETS
 from relayout.verify.proof.attempt import attempted
-from relayout.verify.proof.verdict import Proof
+from relayout.verify.proof.verdict import ModelProof
 
 NOT_OPTIMISED = ("torch",)
 """Targets that only a backend compiles for."""
@@ -37,7 +37,7 @@ class Tally:
     proving: float = 0.0
     optimising: float = 0.0
 
-    def add(self, name: str, proof: Proof, seconds: float) -> None:
+    def add(self, name: str, proof: ModelProof, seconds: float) -> None:
         self.proving += seconds
         finding = finding_of(proof)
         self.counts[finding] += 1
@@ -49,14 +49,14 @@ class Tally:
         return f"{counts}; proofs {self.proving:.1f} s, optimising {self.optimising:.1f} s"
 
 
-def finding_of(proof: Proof) -> str:
+def finding_of(proof: ModelProof) -> str:
     if not proof.holds:
         return "not proved"
     how = "equal modulo ledger" if proof.ledger else "identical"
     return f"{how} under conditions" if proof.conditions else how
 
 
-def timed(given: Path, made: Path) -> tuple[Proof, float]:
+def timed(given: Path, made: Path) -> tuple[ModelProof, float]:
     start = time.process_time()
     proof = attempted(given, made)
     return proof, time.process_time() - start

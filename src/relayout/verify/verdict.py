@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from relayout.verify.proof.verdict import Proof
+from relayout.verify.proof.verdict import ModelProof
 
 Status = Literal["equal", "differs", "unknown"]
 
@@ -153,7 +153,7 @@ class NumericVerdict:
     inner: int = 0
     inner_different: tuple[str, ...] = ()
     failing: tuple[str, ...] = ()
-    proof: Proof | None = None
+    proof: ModelProof | None = None
     despite: str = ""
     field_run: Mapping[str, str] = field(default_factory=dict)
     output_names: tuple[str, ...] = ()
@@ -179,7 +179,7 @@ class NumericVerdict:
         where = f" ({self.under})" if self.under else ""
         return f"{self.status}: {self.reason or self.worst}{where}{more}"
 
-    def with_proof(self, proof: Proof) -> NumericVerdict:
+    def with_proof(self, proof: ModelProof) -> NumericVerdict:
         """The verdict with a proof, which counts for more than numbers that runs made differ.
 
         A model that no runtime runs, or that has another interface, is not what was asked for.
@@ -208,7 +208,7 @@ class NumericVerdict:
         )
         tuples = {name: tuple(data[name]) for name in lists}
         replayed = ReplayedDecisions(**data["replayed"]) if data["replayed"] else None
-        proof = Proof.from_json(data["proof"]) if data["proof"] else None
+        proof = ModelProof.from_json(data["proof"]) if data["proof"] else None
         parts = {"worst": worst, "rounding": rounding, "replayed": replayed, "proof": proof}
         return cls(**{**data, **tuples, **parts})
 

@@ -11,32 +11,32 @@ from onnx import numpy_helper
 
 from relayout.verify.proof.constants import constant
 from relayout.verify.proof.lengths import Length
-from relayout.verify.proof.table import NotKnownError, Table, Value
+from relayout.verify.proof.table import NotKnownError, TermTable, TermValue
 
 if TYPE_CHECKING:
-    from relayout.verify.proof.graphs import Scope
+    from relayout.verify.proof.graphs import LocalValues
 
 
 @dataclass(frozen=True)
-class Call:
+class NodeCall:
     """An operator with its operands, None where one is left out."""
 
-    table: Table
+    table: TermTable
     node: onnx.NodeProto
-    operands: tuple[Value | None, ...]
+    operands: tuple[TermValue | None, ...]
     version: int
-    scope: Scope
+    scope: LocalValues
 
-    def operand(self, number: int) -> Value:
+    def operand(self, number: int) -> TermValue:
         value = self.optional(number)
         if value is None:
             raise NotKnownError(f"{self.node.op_type} without operand {number}")
         return value
 
-    def optional(self, number: int) -> Value | None:
+    def optional(self, number: int) -> TermValue | None:
         return self.operands[number] if number < len(self.operands) else None
 
-    def present(self) -> list[Value]:
+    def present(self) -> list[TermValue]:
         return [value for value in self.operands if value is not None]
 
     def attribute(self, name: str, default: Any = None) -> Any:
@@ -97,11 +97,11 @@ class Call:
     def axis(self, name: str, default: int, rank: int) -> int:
         return int(self.attribute(name, default)) % max(rank, 1)
 
-    def constant(self, array: Any) -> Value:
+    def constant(self, array: Any) -> TermValue:
         return constant(self.table, array)
 
 
-Rule = Callable[[Call], list[Value]]
+Rule = Callable[[NodeCall], list[TermValue]]
 
 
 def frozen(value: Any) -> Hashable:
@@ -113,8 +113,11 @@ def frozen(value: Any) -> Hashable:
     if isinstance(value, (list, tuple)):
         return tuple(frozen(one) for one in value)
     if isinstance(value, (onnx.TypeProto, onnx.SparseTensorProto)):
-        return value.SerializeToString(deterministic=True)
-    return value  # type: ignore[no-any-return]
+        return bytes(value.SerializeToString(deterministic=True))
+    if isinstance(value, float):
+        return value.hex()  # the bits: 0.0 and -0.0 differ
+    known: Hashable = value
+    return known
 
 
 def _attribute_value(attribute: onnx.AttributeProto) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 from relayout.verify.proof.canonical import Canonical
 from relayout.verify.proof.lengths import Length
 from relayout.verify.proof.pieces import FREE, Dim, Piece, extent, free
-from relayout.verify.proof.table import Data, NotKnownError, Table, Value
+from relayout.verify.proof.table import Data, NotKnownError, TermTable, TermValue
 
 Array = np.ndarray[Any, Any]
 
@@ -37,8 +37,8 @@ class Numbers:
     data: Data | None
 
 
-def constant(table: Table, array: Array) -> Value:
-    """The tensor that holds these numbers: all its dimensions count one index, as they are stored."""
+def constant(table: TermTable, array: Array) -> TermValue:
+    """The tensor that holds these numbers: its dimensions count one index, as they are stored."""
     return constant_of(table, numbers_of(array))
 
 
@@ -49,20 +49,20 @@ def numbers_of(array: Array) -> Numbers:
     return Numbers(flat, array.shape, alike, _digest(flat), _data(array))
 
 
-def constant_of(table: Table, numbers: Numbers) -> Value:
+def constant_of(table: TermTable, numbers: Numbers) -> TermValue:
     flat, shape = numbers.flat, numbers.shape
     term = table.term("numbers", str(flat.dtype), flat.size, numbers.digest)
     table.arrays.setdefault(term, flat)
     if numbers.alike:
-        return Value(term, tuple(free(n) for n in shape), numbers.data)
+        return TermValue(term, tuple(free(n) for n in shape), numbers.data)
     dims, stride = [], flat.size
     for n in shape:
         stride = stride // n if n else 0
         dims.append(() if n == 1 else (Piece(table.base("of", term), stride, n),))
-    return Value(term, tuple(dims), numbers.data)
+    return TermValue(term, tuple(dims), numbers.data)
 
 
-def settled(table: Table, term: int, groups: Sequence[Dim]) -> tuple[int, list[Piece]]:
+def settled(table: TermTable, term: int, groups: Sequence[Dim]) -> tuple[int, list[Piece]]:
     """A constant with an axis for each group of its pieces; what each axis counts."""
     places = tuple(tuple((p.base == FREE, p.stride, p.extent) for p in group) for group in groups)
     key = (table.terms[term], places)
@@ -81,7 +81,7 @@ def settled(table: Table, term: int, groups: Sequence[Dim]) -> tuple[int, list[P
     ]
 
 
-def _rounded(table: Table, known: Canonical, array: Array) -> Canonical:
+def _rounded(table: TermTable, known: Canonical, array: Array) -> Canonical:
     """The constant, or one met before that differs by rounding alone."""
     kept = [axis for axis, place in enumerate(known.places) if place is not None]
     array = array[tuple(slice(None) if axis in kept else 0 for axis in range(array.ndim))]
@@ -216,10 +216,11 @@ def _data(array: Array) -> Data | None:
     return Data(str(array.dtype), tuple(int(n) for n in array.reshape(-1)))
 
 
-def of_data(table: Table, data: Data, shape: Sequence[Length]) -> Value:
+def of_data(table: TermTable, data: Data, shape: Sequence[Length]) -> TermValue:
     """The tensor of these whole numbers, which is a constant if none of them is open."""
     data = Data(data.kind, tuple(table.known(n) for n in data.elements))
-    if all(isinstance(n, int) for n in data.elements):
-        return constant(table, np.array(data.elements, data.kind).reshape(shape))  # type: ignore[arg-type]
+    numbers = [n for n in data.elements if isinstance(n, int)]
+    if len(numbers) == len(data.elements):
+        return constant(table, np.array(numbers, data.kind).reshape([_whole(n) for n in shape]))
     term = table.term("lengths", data)
-    return Value(term, tuple(table.axis(n, "of", term, i) for i, n in enumerate(shape)), data)
+    return TermValue(term, tuple(table.axis(n, "of", term, i) for i, n in enumerate(shape)), data)

@@ -8,23 +8,34 @@ import numpy as np
 import onnx
 from onnx.reference import ReferenceEvaluator
 
-from relayout.verify.proof.call import Call
+from relayout.verify.proof.call import NodeCall
+from relayout.verify.proof.draws import draws
 from relayout.verify.proof.lengths import product
-from relayout.verify.proof.table import Value
+from relayout.verify.proof.table import TermValue
 from relayout.verify.proof.views import array_of
 
 # Elements of operands and results, at most.
 LIMIT = 1 << 16
-# Views are followed as they are; the others draw numbers or have bodies.
-NOT_FOLDED = ("Bernoulli", "Constant", "Expand", "Identity", "If", "Loop", "Multinomial", "Reshape")
-NOT_FOLDED += ("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Scan")
-NOT_FOLDED += ("Squeeze", "Tile", "Transpose", "Unsqueeze", "ConstantOfShape", "Range", "Flatten")
+# Views are followed as they are; others have bodies.
+NOT_FOLDED = (
+    *("Constant", "ConstantOfShape", "Expand", "Flatten", "Identity", "If", "Loop", "Range"),
+    *("Reshape", "Scan", "Squeeze", "Tile", "Transpose", "Unsqueeze"),
+)
+UNDEFINED = (
+    IndexError,
+    NotImplementedError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+    ZeroDivisionError,
+)
+"""What the reference raises for what it cannot compute."""
 
 
-def folded(call: Call) -> list[Value] | None:
+def folded(call: NodeCall) -> list[TermValue] | None:
     """The results as constants, if all operands are small ones."""
     operands = call.present()
-    if not operands or call.node.domain or call.node.op_type in NOT_FOLDED:
+    if not operands or call.node.domain or call.node.op_type in NOT_FOLDED or draws(call.node):
         return None
     if len(call.node.output) > 1 or not all(_small(call, value) for value in operands):
         return None
@@ -35,19 +46,12 @@ def folded(call: Call) -> list[Value] | None:
     }
     try:
         result = _evaluator(_alone(call)).run(None, feeds, attributes={})
-    except (
-        ValueError,
-        IndexError,
-        ZeroDivisionError,
-        NotImplementedError,
-        TypeError,
-        RuntimeError,
-    ):
+    except UNDEFINED:
         return None  # what the runtime makes of it is not known
     return [call.constant(np.asarray(next(iter(result))))]
 
 
-def _small(call: Call, value: Value) -> bool:
+def _small(call: NodeCall, value: TermValue) -> bool:
     if value.term not in call.table.arrays or value.dims is None:
         return False
     size = product(list(value.shape))
@@ -60,7 +64,7 @@ def _evaluator(function: bytes) -> ReferenceEvaluator:
     return ReferenceEvaluator(onnx.FunctionProto.FromString(function))
 
 
-def _alone(call: Call) -> bytes:
+def _alone(call: NodeCall) -> bytes:
     """The node as a function of its operands, without names."""
     names = ["" if value is None else f"x{i}" for i, value in enumerate(call.operands)]
     alone = onnx.NodeProto(op_type=call.node.op_type, input=names, output=["y"])

@@ -14,6 +14,7 @@ made of (operand, piece) pairs.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, permutations
@@ -21,7 +22,7 @@ from itertools import combinations, permutations
 from relayout.verify.proof.constants import settled
 from relayout.verify.proof.lengths import Length, product, times
 from relayout.verify.proof.pieces import FREE, Dim, Piece, coalesced, extent, joined, refined
-from relayout.verify.proof.table import Key, NotKnownError, Table, Value
+from relayout.verify.proof.table import Key, NotKnownError, TermTable, TermValue
 
 Place = tuple[int, int]
 """A column, and a position in it."""
@@ -79,20 +80,22 @@ class _Run:
 
 
 def combined(
-    table: Table,
+    table: TermTable,
     key: Key,
-    operands: Sequence[Value],
+    operands: Sequence[TermValue],
     columns: Sequence[Column],
     *,
     commutative: bool = False,
-) -> Value:
+) -> TermValue:
     """The result of an operator, with a dimension for each kept column."""
-    frame = _Frame(table, operands, columns)
+    frame = _IndexFrame(table, operands, columns)
     return frame.result_of_orders(key) if commutative else frame.result(key)
 
 
-class _Frame:
-    def __init__(self, table: Table, operands: Sequence[Value], columns: Sequence[Column]) -> None:
+class _IndexFrame:
+    def __init__(
+        self, table: TermTable, operands: Sequence[TermValue], columns: Sequence[Column]
+    ) -> None:
         self.table, self.columns, self.operands = table, list(columns), operands
         self.terms = [value.term for value in operands]
         self.fixed = {slot for slot, term in enumerate(self.terms) if term in table.arrays}
@@ -110,8 +113,8 @@ class _Frame:
         self.runs = self._runs(parts)
         self._settle_constants()
 
-    def result_of_orders(self, key: Key) -> Value:
-        """The result of operands in the order of their terms; the first where several are in order."""
+    def result_of_orders(self, key: Key) -> TermValue:
+        """The result of operands in the order of their terms; the first of several such orders."""
         found, now = [], tuple(range(len(self.terms)))
         for order in _orders(self.terms):
             self._reorder({now.index(old): new for new, old in enumerate(order)})
@@ -127,22 +130,23 @@ class _Frame:
         for number, rows in self.wholes.items():
             self.wholes[number] = tuple(sorted((place[slot], dim) for slot, dim in rows))
 
-    def result(self, key: Key) -> Value:
+    def result(self, key: Key) -> TermValue:
         joins = self._label()
         labels = {place: piece for run in self.runs for place, piece in run.pieces().items()}
         labels |= {place: Piece(FREE, 0, length) for place, length in self.free.items()}
-        roles: set[Hashable] = set()
+        uses = self._uses()
         dims: list[Dim] = []
         for number, column in enumerate(self.columns):
+            if not column.kept:
+                continue
             if column.ordered:
-                dim, role = self._whole(number, column)
-                roles.add(role)
+                dims.append(self._whole(number, uses[number]))
             else:
-                dim = coalesced(labels[number, i] for i in range(self.counts[number]))
-            if column.kept:
-                dims.append(dim)
-        roles |= self._roles()
-        return Value(self.table.term(*key, tuple(self.terms), joins, frozenset(roles)), tuple(dims))
+                dims.append(coalesced(labels[number, i] for i in range(self.counts[number])))
+        roles = self._roles() | set(uses.values())
+        return TermValue(
+            self.table.term(*key, tuple(self.terms), joins, frozenset(roles)), tuple(dims)
+        )
 
     def _rows(self, column: Column) -> list[tuple[int, Dim]]:
         return [
@@ -173,7 +177,7 @@ class _Frame:
                 for slot, piece in walked.items()
                 if piece.base != FREE and slot not in self.fixed
             )
-            constants = {
+            constants: dict[int, Dim] = {
                 slot: (piece,)
                 for slot, piece in walked.items()
                 if piece.base != FREE and slot in self.fixed
@@ -196,10 +200,10 @@ class _Frame:
         for part in parts:
             if id(part) in inner_ones:
                 continue
-            run = part
-            while id(part) in inner_of:
-                part = inner_of[id(part)]
-                run = _joined_runs(run, part)
+            run, last = part, part
+            while id(last) in inner_of:
+                last = inner_of[id(last)]
+                run = _joined_runs(run, last)
             runs.append(run)
         return runs
 
@@ -276,16 +280,28 @@ class _Frame:
                 free[role] = times(free.get(role, 1), length)
         return roles | {(role, "free", length) for role, length in free.items()}
 
-    def _whole(self, number: int, column: Column) -> tuple[Dim, Hashable]:
-        """What an ordered column counts in the result, and how the term names its use."""
-        rows = self.wholes[number]
-        use = (column.role, tuple((slot, dim) for slot, dim in rows if dim))
-        if column.length is None:
+    def _uses(self) -> dict[int, Key]:
+        """By ordered column how it is used; of several with the same use, which of them it is."""
+        met: Counter[Key] = Counter()
+        uses: dict[int, Key] = {}
+        for number, rows in self.wholes.items():
+            use = (self.columns[number].role, tuple((slot, dim) for slot, dim in rows if dim))
+            uses[number] = (*use, met[use])
+            met[use] += 1
+        return uses
+
+    def _whole(self, number: int, use: Key) -> Dim:
+        """What an ordered column counts in the result."""
+        length, rows = self.columns[number].length, self.wholes[number]
+        if length is None:
             dims = [dim for _, dim in rows if dim]
             if len(dims) > 1:
                 raise NotKnownError("an ordered index of several operands")
-            return (dims[0] if dims else ()), use
-        return self.table.axis(column.length, "index", *use), use
+            return dims[0] if dims else ()
+        dim = self.table.axis(length, "index", *use)
+        # The operands may have an index that was made in the same way: it is not this one.
+        taken = any(piece.base == run.label.base for run in self.runs for piece in dim)
+        return self.table.axis(length, "other index", tuple(self.terms), *use) if taken else dim
 
 
 def _joined_runs(outer: _Run, inner: _Run) -> _Run:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,55 +11,64 @@ import onnx
 from onnx import numpy_helper
 from onnx.external_data_helper import load_external_data_for_tensor, uses_external_data
 
-from relayout.verify.proof.call import Call, frozen
+from relayout.verify.proof.call import NodeCall, frozen
 from relayout.verify.proof.constants import Numbers, constant_of, numbers_of
+from relayout.verify.proof.draws import drawer, draws
 from relayout.verify.proof.folding import folded
-from relayout.verify.proof.lengths import Length, symbol
+from relayout.verify.proof.lengths import OPAQUE, Length, symbol
 from relayout.verify.proof.ranks import rank_of
 from relayout.verify.proof.registry import RULES
-from relayout.verify.proof.table import NotKnownError, Table, Value
+from relayout.verify.proof.table import NotKnownError, TermTable, TermValue
 from relayout.verify.proof.views import exact
 
 STANDARD = ("", "ai.onnx")
+# What rules raise for models that no checker would pass.
+MALFORMED = (IndexError, ValueError)
 FunctionKey = tuple[str, str, str]
 
 
 @dataclass
-class Program:
+class ModelReader:
     """A model being read: its functions, its versions, and what no rule was known for."""
 
-    table: Table
+    table: TermTable
     functions: Mapping[FunctionKey, onnx.FunctionProto]
     folder: Path
     numbers: dict[str, Numbers] = field(default_factory=dict)
     """The model's own constants by name, which readings of it share."""
+    first: bool = True
+    """Whether it is the model that is read again with what is found about its lengths."""
+    draws: Counter[str] = field(default_factory=Counter)
+    """How often numbers were drawn, by what the draw is called."""
     not_known: dict[str, str] = field(default_factory=dict)
     """By the name of a node's first result, why nothing is known of it."""
 
 
 @dataclass
-class Scope:
+class LocalValues:
     """Values by name, with those of the graphs around."""
 
-    program: Program
+    program: ModelReader
     versions: Mapping[str, int]
-    values: dict[str, Value] = field(default_factory=dict)
-    outer: Scope | None = None
+    values: dict[str, TermValue] = field(default_factory=dict)
+    outer: LocalValues | None = None
     depth: int = 0
     """How many bodies and functions are around."""
 
-    def get(self, name: str) -> Value:
-        scope: Scope | None = self
+    def get(self, name: str) -> TermValue:
+        scope: LocalValues | None = self
         while scope is not None:
             if name in scope.values:
                 return scope.values[name]
             scope = scope.outer
         raise NotKnownError(f"no value is called '{name}'")
 
-    def body(self) -> Scope:
-        return Scope(self.program, self.versions, outer=self, depth=self.depth + 1)
+    def body(self) -> LocalValues:
+        return LocalValues(self.program, self.versions, outer=self, depth=self.depth + 1)
 
-    def run(self, graph: onnx.GraphProto, given: Mapping[str, Value] | None = None) -> list[Value]:
+    def run(
+        self, graph: onnx.GraphProto, given: Mapping[str, TermValue] | None = None
+    ) -> list[TermValue]:
         """The outputs, where `given` values take the place of initialisers."""
         for tensor in graph.initializer:
             self.values[tensor.name] = self._initializer(tensor)
@@ -68,7 +78,7 @@ class Scope:
         self.values |= given or {}
         return self.run_nodes(graph.node, [output.name for output in graph.output])
 
-    def run_nodes(self, nodes: Sequence[onnx.NodeProto], outputs: Sequence[str]) -> list[Value]:
+    def run_nodes(self, nodes: Sequence[onnx.NodeProto], outputs: Sequence[str]) -> list[TermValue]:
         for node in sorted_nodes(nodes):
             self._run_node(node)
         return [self.get(name) for name in outputs]
@@ -82,9 +92,11 @@ class Scope:
             if name:
                 self.values[name] = value
 
-    def _results(self, node: onnx.NodeProto, operands: tuple[Value | None, ...]) -> list[Value]:
+    def _results(
+        self, node: onnx.NodeProto, operands: tuple[TermValue | None, ...]
+    ) -> list[TermValue]:
         domain = "" if node.domain in STANDARD else node.domain
-        call = Call(self.program.table, node, operands, self.versions.get(domain, 1), self)
+        call = NodeCall(self.program.table, node, operands, self.versions.get(domain, 1), self)
         rule = RULES.get((domain, node.op_type))
         try:
             known = folded(call)
@@ -94,43 +106,60 @@ class Scope:
                 raise NotKnownError(f"no rule for {node.op_type}")
             return rule(call)
         except NotKnownError as reason:
-            self.program.not_known[node.output[0]] = str(reason)
-            return self._opaque(call)
+            why = str(reason)
+        except MALFORMED:
+            why = f"{node.op_type} with operands that do not fit"
+        self.program.not_known[node.output[0]] = why
+        return self._opaque(call)
 
-    def _opaque(self, call: Call) -> list[Value]:
+    def _opaque(self, call: NodeCall) -> list[TermValue]:
         """Results of which only the origin is known."""
         inputs = tuple(exact(call.table, value) for value in call.operands)
-        try:
-            key = call.key()
-        except NotKnownError:
-            key = (call.node.op_type, call.table.unlike_any())
         rank = rank_of(call)
         results = []
-        for number in range(len(call.node.output)):
+        key = self._origin(call)
+        for number, output in enumerate(call.node.output):
             origin = ("opaque", key, inputs, number)
-            name = f"#{call.table.term(*origin)}"
+            name = call.table.called(call.table.term(*origin), self._call_it(output))
             shape = None if rank is None else [symbol(f"{name}[{axis}]") for axis in range(rank)]
             results.append(call.table.opaque(origin, shape))
         return results
 
+    def _origin(self, call: NodeCall) -> Hashable:
+        """What tells the operator from all others; two draws of numbers are never one."""
+        try:
+            key = call.key()
+        except NotKnownError:
+            return call.node.op_type, call.table.unlike_any()
+        if not draws(call.node):
+            return key
+        name = drawer(call.node)
+        self.program.draws[name] += 1
+        return key, name, self.program.draws[name]
+
+    def _call_it(self, output: str) -> str | None:
+        """A name for a tensor that means the same when the first model is read again."""
+        outermost = self.program.first and not self.depth
+        return f"{OPAQUE}{output!r}" if outermost else None
+
     def _function(
-        self, node: onnx.NodeProto, operands: tuple[Value | None, ...]
-    ) -> list[Value] | None:
+        self, node: onnx.NodeProto, operands: tuple[TermValue | None, ...]
+    ) -> list[TermValue] | None:
         overload = getattr(node, "overload", "")
         function = self.program.functions.get((node.domain, node.op_type, overload))
         if function is None:
             return None
         given = {attribute.name: attribute for attribute in node.attribute}
         defaults = {attribute.name: attribute for attribute in function.attribute_proto}
-        bound = [_bound(inner, {**defaults, **given}) for inner in function.node]
-        versions = {_domain(o.domain): o.version for o in function.opset_import}
-        scope = Scope(self.program, versions, depth=self.depth + 1)
+        scope = LocalValues(self.program, versions_of(function.opset_import), depth=self.depth + 1)
         for name, value in zip(function.input, operands, strict=False):
             if value is not None:
                 scope.values[name] = value
+        left_out = set(function.input) - set(scope.values)
+        bound = [_bound(inner, {**defaults, **given}, left_out) for inner in function.node]
         return scope.run_nodes(bound, list(function.output))
 
-    def _initializer(self, tensor: onnx.TensorProto) -> Value:
+    def _initializer(self, tensor: onnx.TensorProto) -> TermValue:
         if self.outer is not None or self.depth:
             return constant_of(self.program.table, self._numbers(tensor))
         known = self.program.numbers
@@ -179,7 +208,7 @@ def _reads(node: onnx.NodeProto) -> Iterator[str]:
             yield from (output.name for output in graph.output)
 
 
-def input_value(table: Table, port: onnx.ValueInfoProto, place: str) -> Value:
+def input_value(table: TermTable, port: onnx.ValueInfoProto, place: str) -> TermValue:
     """A tensor that the caller gives."""
     kind = port.type.WhichOneof("value")
     if kind != "tensor_type":
@@ -195,14 +224,20 @@ def input_value(table: Table, port: onnx.ValueInfoProto, place: str) -> Value:
 def _length(dim: onnx.TensorShapeProto.Dimension, place: str, axis: int) -> Length:
     if dim.HasField("dim_value") and dim.dim_value >= 0:
         return int(dim.dim_value)
-    named = dim.dim_param not in ("", "?")
-    return symbol(dim.dim_param if named else f"{place}[{axis}]")
+    name = dim.dim_param
+    if name in ("", "?"):
+        return symbol(f"{place}[{axis}]")
+    # Quotes keep a name such as 'a*b' apart from what the proof itself calls a*b.
+    return symbol(name if name.isidentifier() else repr(name))
 
 
-def _bound(node: onnx.NodeProto, attributes: Mapping[str, onnx.AttributeProto]) -> onnx.NodeProto:
-    """The node of a function with the attributes that its call gives."""
+def _bound(
+    node: onnx.NodeProto, attributes: Mapping[str, onnx.AttributeProto], left_out: Container[str]
+) -> onnx.NodeProto:
+    """The node of a function, with what its call gives and without what the call leaves out."""
     bound = onnx.NodeProto()
     bound.CopyFrom(node)
+    bound.input[:] = ["" if name in left_out else name for name in node.input]
     del bound.attribute[:]
     for attribute in node.attribute:
         if not attribute.ref_attr_name:
@@ -214,5 +249,6 @@ def _bound(node: onnx.NodeProto, attributes: Mapping[str, onnx.AttributeProto]) 
     return bound
 
 
-def _domain(domain: str) -> str:
-    return "" if domain in STANDARD else domain
+def versions_of(opsets: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:
+    """The versions of operators, by domain."""
+    return {"" if o.domain in STANDARD else o.domain: o.version for o in opsets}

@@ -49,6 +49,8 @@ Length = int | Polynomial
 ANY = "?"
 # And this is in the names of lengths of tensors of which only the origin is known.
 OPAQUE = "#"
+# Twice, it may name another length when a model is read again: nothing is kept about such.
+UNSTABLE = "##"
 
 
 def symbol(name: str) -> Length:
@@ -139,6 +141,11 @@ def is_plain(length: Length) -> bool:
         return True
     (monomial, count), *more = length.terms
     return not more and count == 1 and len(monomial) == 1 and OPAQUE not in monomial[0]
+
+
+def is_stable(length: Length) -> bool:
+    """Whether its symbols mean the same when a model is read again."""
+    return not any(UNSTABLE in name for monomial, _ in _terms(length) for name in monomial)
 
 
 def replaced(length: Length, known: Mapping[str, Length]) -> Length:

@@ -9,6 +9,7 @@ the values do not change.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import combinations
 from typing import NamedTuple
 
 from relayout.verify.proof.lengths import Length, product, quotient, times
@@ -58,6 +59,25 @@ def joined(outer: Piece, inner: Piece) -> Piece | None:
     return Piece(outer.base, inner.stride, whole)
 
 
+def distinct(pieces: Iterable[Piece]) -> bool:
+    """Whether no digit of an index is counted twice, so that no piece can be taken for another."""
+    by_base: dict[int, list[Piece]] = {}
+    for piece in pieces:
+        if piece.base != FREE:
+            by_base.setdefault(piece.base, []).append(piece)
+    return all(
+        _apart(one, other) for same in by_base.values() for one, other in combinations(same, 2)
+    )
+
+
+def _apart(one: Piece, other: Piece) -> bool:
+    """Whether one of two pieces of an index lies wholly outside of the other."""
+    return any(
+        quotient(outer.stride, times(inner.stride, inner.extent)) is not None
+        for outer, inner in ((one, other), (other, one))
+    )
+
+
 def coalesced(pieces: Iterable[Piece]) -> Dim:
     result: list[Piece] = []
     for piece in pieces:
@@ -97,7 +117,7 @@ def cut(pieces: Sequence[Piece], lengths: Sequence[Length]) -> list[Dim] | None:
 
 
 def refined(rows: Sequence[Sequence[Piece]]) -> list[tuple[Piece, ...]] | None:
-    """Rows of pieces cut at each other's borders: one tuple for each common part, outermost first."""
+    """Rows of pieces cut at each other's borders: a tuple for each common part, outermost first."""
     stacks, parts = [list(row) for row in rows], []
     while any(stacks):
         if not all(stacks):

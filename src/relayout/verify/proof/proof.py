@@ -11,10 +11,10 @@ import onnx
 
 from relayout.verify.proof.canonical import Canonical
 from relayout.verify.proof.constants import Numbers
-from relayout.verify.proof.graphs import Program, Scope, input_value
-from relayout.verify.proof.lengths import Length, is_plain, replaced, solved
-from relayout.verify.proof.table import Table, Value
-from relayout.verify.proof.verdict import Ledger, OutputProof, Proof
+from relayout.verify.proof.graphs import LocalValues, ModelReader, input_value, versions_of
+from relayout.verify.proof.lengths import Length, is_plain, is_stable, replaced, solved
+from relayout.verify.proof.table import TermTable, TermValue
+from relayout.verify.proof.verdict import Ledger, ModelProof, OutputProof
 from relayout.verify.proof.views import exact
 
 # How often the first model is read again with what its lengths were found to be.
@@ -25,7 +25,7 @@ DEFAULTS_KEPT = "inputs with a default keep it"
 
 
 @dataclass(frozen=True)
-class _Terms:
+class _Granted:
     """What a proof may take for granted, and whether rounding may change."""
 
     loose: bool = False
@@ -34,7 +34,7 @@ class _Terms:
 
 
 @dataclass
-class Source:
+class ReadModel:
     """A model, with its constants once they are read."""
 
     model: onnx.ModelProto
@@ -42,7 +42,7 @@ class Source:
     numbers: dict[str, Numbers] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, path: Path) -> Source:
+    def of(cls, path: Path) -> ReadModel:
         return cls(onnx.load(path, load_external_data=False), path.parent)
 
     @property
@@ -59,7 +59,7 @@ class Source:
             return set()
         return self.held & {port.name for port in self.model.graph.input}
 
-    def fixed(self, terms: _Terms) -> set[str]:
+    def fixed(self, terms: _Granted) -> set[str]:
         """The initialisers that are constants."""
         return self.held if terms.defaults else self.held - self.defaults
 
@@ -68,48 +68,49 @@ class Source:
 class _Reading:
     """A model as terms."""
 
-    table: Table
-    outputs: dict[str, Value]
+    table: TermTable
+    outputs: dict[str, TermValue]
     not_known: dict[str, str]
 
     @classmethod
-    def of(cls, source: Source, table: Table, fixed: set[str]) -> _Reading:
+    def of(cls, source: ReadModel, table: TermTable, fixed: set[str], *, first: bool) -> _Reading:
         """The model read with these initialisers as constants, though they may be inputs too."""
         model, graph = source.model, source.model.graph
         functions = {(f.domain, f.name, getattr(f, "overload", "")): f for f in model.functions}
-        program = Program(table, functions, source.folder, source.numbers)
-        opsets = ((o.domain.replace("ai.onnx", "", 1), o) for o in model.opset_import)
-        versions = {o.domain if short else "": o.version for short, o in opsets}
+        program = ModelReader(table, functions, source.folder, source.numbers, first=first)
+        versions = versions_of(model.opset_import)
         given = {
-            port.name: input_value(table, port, f"input '{port.name}'")
+            port.name: input_value(table, port, f"input {port.name!r}")
             for port in graph.input
             if port.name not in fixed
         }
         names = [output.name for output in graph.output]
-        values = Scope(program, versions).run(graph, given)
+        values = LocalValues(program, versions).run(graph, given)
         return cls(table, dict(zip(names, values, strict=True)), program.not_known)
 
 
-def prove(before: Path, after: Path, *, fix_defaults: bool = False) -> Proof:
-    """Tries to prove that both files compute the same, with as little taken for granted as can be."""
-    first, second = Source.of(before), Source.of(after)
+def prove(before: Path, after: Path, *, fix_defaults: bool = False) -> ModelProof:
+    """Tries to prove that both files compute the same, taking as little for granted as can be.
+
+    With `fix_defaults` inputs that have defaults are constants.
+    """
+    first, second = ReadModel.of(before), ReadModel.of(after)
     canonical: dict[Hashable, Canonical] = {}
-    best: Proof | None = None
+    best: ModelProof | None = None
     known: Mapping[str, Length] = {}
     guesses = False
     for terms in _attempts(first, fix_defaults=fix_defaults):
         if terms.guess and not guesses:
             continue
-        table = Table(ledger=Counter() if terms.loose else None, canonical=canonical)
+        table = TermTable(ledger=Counter() if terms.loose else None, canonical=canonical)
         reading = _settled(first, table, terms)
         if not terms.guess:
             known = reading.table.facts
             guesses = bool(reading.table.guesses)
         conditions = _beyond(reading.table.facts, known) if terms.guess else ()
         conditions += (DEFAULTS_KEPT,) if terms.defaults and not fix_defaults else ()
-        found = _compared(
-            reading, _Reading.of(second, reading.table, first.fixed(terms)), conditions
-        )
+        other = _Reading.of(second, reading.table, first.fixed(terms), first=False)
+        found = _compared(reading, other, conditions)
         best = found if best is None or found.proved > best.proved else best
         if best.holds:
             break
@@ -122,18 +123,18 @@ def _beyond(facts: Mapping[str, Length], known: Mapping[str, Length]) -> tuple[s
     return tuple(f"{one} = {other}" for one, other in facts.items() if one not in known)
 
 
-def _attempts(source: Source, *, fix_defaults: bool) -> Iterator[_Terms]:
+def _attempts(source: ReadModel, *, fix_defaults: bool) -> Iterator[_Granted]:
     for loose in (False, True):
-        yield _Terms(loose, defaults=fix_defaults)
-        yield _Terms(loose, guess=True, defaults=fix_defaults)
+        yield _Granted(loose, defaults=fix_defaults)
+        yield _Granted(loose, guess=True, defaults=fix_defaults)
         if source.defaults and not fix_defaults:
-            yield _Terms(loose, defaults=True)
+            yield _Granted(loose, defaults=True)
 
 
-def _settled(source: Source, table: Table, terms: _Terms) -> _Reading:
+def _settled(source: ReadModel, table: TermTable, terms: _Granted) -> _Reading:
     """The first model, read until nothing more is found about its lengths."""
     for _ in range(READINGS):
-        reading = _Reading.of(source, table, source.fixed(terms))
+        reading = _Reading.of(source, table, source.fixed(terms), first=True)
         guesses = [pair for pair in table.guesses if terms.guess and all(map(is_plain, pair))]
         facts = _with_facts(table.facts, guesses or table.equations)
         if facts == table.facts:
@@ -148,6 +149,8 @@ def _with_facts(
     result = dict(facts)
     for pair in equations:
         left, right = (replaced(side, result) for side in pair)
+        if not is_stable(left) or not is_stable(right):
+            continue
         found = None if left == right else solved(left, right)
         if found is None:
             continue
@@ -157,7 +160,7 @@ def _with_facts(
     return result
 
 
-def _compared(first: _Reading, second: _Reading, conditions: tuple[str, ...]) -> Proof:
+def _compared(first: _Reading, second: _Reading, conditions: tuple[str, ...]) -> ModelProof:
     table = first.table
     not_known = {**first.not_known, **second.not_known}
     outputs = tuple(
@@ -165,4 +168,4 @@ def _compared(first: _Reading, second: _Reading, conditions: tuple[str, ...]) ->
         for name, value in first.outputs.items()
     )
     ledger = Ledger(dict(sorted((table.ledger or {}).items())), table.near.error)
-    return Proof(outputs, tuple(dict.fromkeys(not_known.values())), conditions, ledger)
+    return ModelProof(outputs, tuple(dict.fromkeys(not_known.values())), conditions, ledger)

@@ -2,34 +2,18 @@
 
 from __future__ import annotations
 
-from relayout.verify.proof.call import Call
-from relayout.verify.proof.table import Value
+from relayout.verify.proof.call import NodeCall
+from relayout.verify.proof.table import TermValue
 
 LIKE_FIRST = (
-    "Concat",
-    "Conv",
-    "ConvTranspose",
-    "CumSum",
-    "MaxPool",
-    "AveragePool",
-    "Pad",
-    "Resize",
-)
-LIKE_FIRST += (
-    "Slice",
-    "Split",
-    "Tile",
-    "TopK",
-    "Transpose",
-    "Trilu",
-    "Softmax",
-    "LayerNormalization",
+    *("AveragePool", "Concat", "Conv", "ConvTranspose", "CumSum", "LayerNormalization", "MaxPool"),
+    *("Pad", "Resize", "Slice", "Softmax", "Split", "Tile", "TopK", "Transpose", "Trilu"),
 )
 BY_OPERAND = {"Reshape": 1, "ConstantOfShape": 0}
 FIXED = {"NonMaxSuppression": 2, "NonZero": 2, "Range": 1, "Gemm": 2}
 
 
-def rank_of(call: Call) -> int | None:
+def rank_of(call: NodeCall) -> int | None:
     """The rank of the first result, if operator and operands tell it; None for several results."""
     name, operands = call.node.op_type, call.present()
     if call.node.domain or (len(call.node.output) > 1 and name not in ("Split", "TopK")):
@@ -49,7 +33,7 @@ def rank_of(call: Call) -> int | None:
     return None
 
 
-def _count(numbers: Value) -> int | None:
+def _count(numbers: TermValue) -> int | None:
     """How many numbers a vector holds."""
     if numbers.dims is None or numbers.rank != 1:
         return None

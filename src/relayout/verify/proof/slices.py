@@ -2,87 +2,125 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
 from math import gcd
+from typing import NamedTuple
+
+import numpy as np
 
 from relayout.verify.proof.constants import constant
 from relayout.verify.proof.lengths import Length
-from relayout.verify.proof.pieces import FREE, Dim, coalesced, cut, extent, free
-from relayout.verify.proof.table import Table, Value
+from relayout.verify.proof.pieces import FREE, Dim, Piece, coalesced, cut, extent, free
+from relayout.verify.proof.table import TermTable, TermValue
 from relayout.verify.proof.views import array_of
 
 
-def cut_out(
-    table: Table, value: Value, axis: int, start: Hashable, step: int, length: Length
-) -> Value:
-    """Every `step`-th element from `start` on, `length` of them."""
+class AxisPart(NamedTuple):
+    """Every `step`-th element from `start` on, `length` of them.
+
+    Of an open length `start` is whatever tells which part is meant, such as (start, end).
+    """
+
+    start: Hashable
+    step: int
+    length: Length
+
+
+@dataclass(frozen=True)
+class Slice:
+    """A term of which a part of a dimension is taken."""
+
+    term: int
+    dim: Dim
+    part: AxisPart
+
+
+def cut_out(table: TermTable, value: TermValue, axis: int, part: AxisPart) -> TermValue:
+    """The value with a part of one of its dimensions."""
     dims = list(value.known_dims)
-    dim, whole = dims[axis], value.shape[axis]
-    if start == 0 and step == 1 and length == whole:
+    dim = dims[axis]
+    if part == (0, 1, value.shape[axis]):
         return value
     if all(piece.base == FREE for piece in dim):
-        dims[axis] = free(length)
-        return Value(value.term, tuple(dims))
-    known = isinstance(start, int) and all(isinstance(n, int) for n in (*value.shape, length))
-    if known and value.term in table.arrays:
-        return _cut_constant(table, value, axis, start, step, length)  # type: ignore[arg-type]
-    outer, inner = _outer_part(dim, start, step, length)
-    part = (start, step, length)
-    if inner and isinstance(start, int) and isinstance(length, int):
-        size = extent(inner)
-        assert isinstance(size, int)
-        part = (start // size, step, length // size)
-    term, left = _cut(table, value.term, outer, part)
+        dims[axis] = free(part.length)
+        return TermValue(value.term, tuple(dims))
+    if value.term in table.arrays and all(isinstance(n, int) for n in (part.start, *value.shape)):
+        return _cut_constant(table, value, axis, part)
+    outer, inner, part = _outer_part(dim, part)
+    wanted = Slice(value.term, outer, part)
+    term, left = _cut(table, wanted)
+    others = _bases(piece for d, other in enumerate(dims) if d != axis for piece in other)
+    if _bases(left) & others:  # the same part of the same index, taken before: not this one
+        term = table.term("another part", wanted)
+        left = table.axis(part.length, "another part", wanted)
     dims[axis] = coalesced((*left, *inner))
-    return Value(term, tuple(dims))
+    return TermValue(term, tuple(dims))
 
 
-def _outer_part(dim: Dim, start: Hashable, step: int, length: Length) -> tuple[Dim, Dim]:
+def _outer_part(dim: Dim, part: AxisPart) -> tuple[Dim, Dim, AxisPart]:
     """The dimension in two of which only the first is cut: a run of blocks is a part of blocks."""
-    whole = extent(dim)
-    if step != 1 or not all(isinstance(n, int) for n in (start, length, whole)):
-        return dim, ()
-    block = gcd(start, length, whole)  # type: ignore[arg-type]
-    groups = cut(dim, [whole // block, block]) if block > 1 else None  # type: ignore[operator]
-    return (groups[0], groups[1]) if groups else (dim, ())
+    (start, step, length), whole = part, extent(dim)
+    numbers = isinstance(start, int) and isinstance(length, int) and isinstance(whole, int)
+    if step != 1 or not numbers:
+        return dim, (), part
+    assert isinstance(start, int)
+    assert isinstance(length, int)
+    assert isinstance(whole, int)
+    block = gcd(start, length, whole)
+    groups = cut(dim, [whole // block, block]) if block > 1 else None
+    if groups is None:
+        return dim, (), part
+    return groups[0], groups[1], AxisPart(start // block, 1, length // block)
 
 
-Part = tuple[Hashable, int, Length]
+def _cut(table: TermTable, wanted: Slice) -> tuple[int, Dim]:
+    """The term of a part and the index that counts it.
+
+    Parts of parts are put together, and parts of several dimensions are taken in one order.
+    """
+    before = table.terms[wanted.term]
+    if isinstance(before[0], Slice):
+        first, index = before[0], _index(table, before[0])
+        both = _composed(first.part, wanted.part)
+        if wanted.dim == index and both is not None:
+            return _cut(table, Slice(first.term, first.dim, both))
+        if _may_go_first(table, wanted, first, index):
+            moved, made = _cut(table, Slice(first.term, wanted.dim, wanted.part))
+            return table.term(Slice(moved, first.dim, first.part)), made
+    return table.term(wanted), _index(table, wanted)
 
 
-def _cut(table: Table, term: int, dim: Dim, part: Part) -> tuple[int, Dim]:
-    before = table.terms[term]
-    if before[0] == "slice":
-        inner, other, first = before[1:]
-        result = _index(table, other, first)  # type: ignore[arg-type]
-        if dim == result and _composed(first, part):  # type: ignore[arg-type]
-            return _cut(table, inner, other, _composed(first, part))  # type: ignore[arg-type]
-        apart = not {p.base for p in dim} & {p.base for p in result}
-        if apart and _rank(dim) < _rank(other):  # type: ignore[arg-type]
-            moved, made = _cut(table, inner, dim, part)  # type: ignore[arg-type]
-            return table.term("slice", moved, other, first), made
-    return table.term("slice", term, dim, part), _index(table, dim, part)
+def _may_go_first(table: TermTable, wanted: Slice, first: Slice, index: Dim) -> bool:
+    """Whether a part of another dimension may be taken, and is to be taken, before `first`."""
+    if _rank(wanted.dim) >= _rank(first.dim) or _bases(wanted.dim) & _bases(index):
+        return False
+    # The index of the part must not be one that is there until `first` is taken.
+    return not _bases(_index(table, wanted)) & _bases(first.dim)
 
 
-def _index(table: Table, dim: Dim, part: Part) -> Dim:
-    return table.axis(part[2], "part", dim, part)
+def _index(table: TermTable, made: Slice) -> Dim:
+    return table.axis(made.part.length, "part", made.dim, made.part)
 
 
-def _composed(first: Part, second: Part) -> Part | None:
-    if not isinstance(first[0], int) or not isinstance(second[0], int):
+def _composed(first: AxisPart, second: AxisPart) -> AxisPart | None:
+    if not isinstance(first.start, int) or not isinstance(second.start, int):
         return None
-    return first[0] + first[1] * second[0], first[1] * second[1], second[2]
+    start = first.start + first.step * second.start
+    return AxisPart(start, first.step * second.step, second.length)
 
 
-def _rank(dim: Dim) -> Hashable:
+def _bases(pieces: Iterable[Piece]) -> set[int]:
+    return {piece.base for piece in pieces}
+
+
+def _rank(dim: Dim) -> tuple[tuple[int, str], ...]:
     return tuple((piece.base, str(piece.stride)) for piece in dim)
 
 
-def _cut_constant(
-    table: Table, value: Value, axis: int, start: int, step: int, length: int
-) -> Value:
-    array = array_of(table, value)
-    stop: int | None = start + step * length
-    index: list[slice] = [slice(None)] * array.ndim
-    index[axis] = slice(start, None if stop is not None and stop < 0 else stop, step)
-    return constant(table, array[tuple(index)])
+def _cut_constant(table: TermTable, value: TermValue, axis: int, part: AxisPart) -> TermValue:
+    start, step, length = part
+    assert isinstance(start, int)
+    assert isinstance(length, int)
+    places = [start + step * i for i in range(length)]
+    return constant(table, np.take(array_of(table, value), places, axis))

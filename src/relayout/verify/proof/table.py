@@ -8,15 +8,16 @@ numbers, and with the same dimensions they are the same tensor.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import isclose
 from typing import Any, NamedTuple
 
 from relayout.verify.proof.canonical import Canonical
-from relayout.verify.proof.lengths import Length, replaced
+from relayout.verify.proof.lengths import UNSTABLE, Length, replaced
 from relayout.verify.proof.near import NearConstants
-from relayout.verify.proof.pieces import Dim, Piece, coalesced, extent
+from relayout.verify.proof.pieces import Dim, Piece, coalesced, distinct, extent
 
 Key = tuple[Hashable, ...]
 
@@ -36,7 +37,7 @@ class Data(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class TermValue:
     """A tensor: its term and what each of its dimensions counts.
 
     `dims` is None where the rank is not known. `data` is there if it is a small tensor of whole
@@ -46,6 +47,11 @@ class Value:
     term: int
     dims: tuple[Dim, ...] | None
     data: Data | None = None
+
+    def __post_init__(self) -> None:
+        """Refuses a tensor two of whose indices could be taken for each other."""
+        if self.dims is not None and not distinct(piece for dim in self.dims for piece in dim):
+            raise NotKnownError("an index that a tensor would have twice")
 
     @property
     def known_dims(self) -> tuple[Dim, ...]:
@@ -65,15 +71,15 @@ class Value:
     def pieces(self) -> tuple[Piece, ...]:
         return tuple(piece for dim in self.known_dims for piece in dim)
 
-    def without_data(self) -> Value:
-        return Value(self.term, self.dims)
+    def without_data(self) -> TermValue:
+        return TermValue(self.term, self.dims)
 
-    def with_dims(self, dims: Sequence[Dim]) -> Value:
-        return Value(self.term, tuple(dims), self.data)
+    def with_dims(self, dims: Sequence[Dim]) -> TermValue:
+        return TermValue(self.term, tuple(dims), self.data)
 
 
 @dataclass
-class Table:
+class TermTable:
     """All terms and bases of both models, each once."""
 
     terms: list[Key] = field(default_factory=list)
@@ -94,19 +100,29 @@ class Table:
     """Lengths that are equal wherever the model runs, as found while it is read."""
     guesses: dict[tuple[Length, Length], None] = field(default_factory=dict)
     """Open lengths that meet where one might be 1."""
+    flat: dict[int, Dim] = field(default_factory=dict)
+    """By base that numbers the elements of other pieces, those pieces."""
+    _names: dict[int, str] = field(default_factory=dict)
     _unlike: int = 0
     _term_ids: dict[Key, int] = field(default_factory=dict)
     _base_ids: dict[Key, int] = field(default_factory=dict)
 
-    def anew(self, facts: Mapping[str, Length]) -> Table:
+    def anew(self, facts: Mapping[str, Length]) -> TermTable:
         """An empty table for the same models, with what is known of their lengths."""
         ledger = None if self.ledger is None else Counter[str]()
-        return Table(facts=facts, ledger=ledger, canonical=self.canonical)
+        return TermTable(facts=facts, ledger=ledger, canonical=self.canonical)
 
     def must_equal(self, left: Length, right: Length) -> None:
         """Notes two lengths that are equal wherever the model runs."""
         if left != right:
             self.equations[left, right] = None
+
+    @contextmanager
+    def perhaps(self) -> Iterator[None]:
+        """For what may never run: which lengths it needs to be equal says nothing about others."""
+        before = dict(self.equations)
+        yield
+        self.equations = before
 
     def known(self, length: Length) -> Length:
         return replaced(length, self.facts)
@@ -119,12 +135,16 @@ class Table:
         return True
 
     def factor(self, number: float) -> float:
-        """A factor, as it was met first: rounded products of the same numbers are one factor."""
+        """The factor or, where rounding may change, one met before that is rounded otherwise."""
+        if self.ledger is None:
+            return number
         known = (one for one in self.factors if isclose(one, number, rel_tol=FACTOR_TOLERANCE))
         found = next(known, None)
         if found is None:
-            found = number
             self.factors.append(number)
+            return number
+        if found != number:
+            self.step("factors rounded otherwise")
         return found
 
     def term(self, *key: Hashable) -> int:
@@ -148,21 +168,33 @@ class Table:
 
     def unflattened(self, dim: Dim) -> Dim:
         """The dimension with indices that number the elements of other pieces replaced by these."""
-        result: list[Piece] = []
-        for piece in coalesced(dim):
-            key = self.bases[piece.base] if piece.base >= 0 else ("",)
-            whole = key[0] == "flat" and extent(key[1]) == piece.extent  # type: ignore[arg-type]
-            result += key[1] if whole else [piece]  # type: ignore[misc]
-        return coalesced(result)
+        plain = coalesced(dim)
+        result = coalesced(one for piece in plain for one in self._numbered(piece))
+        return result if distinct(result) else plain
+
+    def _numbered(self, piece: Piece) -> Dim:
+        """The pieces whose elements this one numbers as a whole, or the piece itself."""
+        pieces = self.flat.get(piece.base, ())
+        return pieces if pieces and extent(pieces) == piece.extent else (piece,)
+
+    def flattened(self, pieces: Dim) -> Dim:
+        """An index of its own for the row-major number of the elements of these pieces."""
+        dim = self.axis(extent(pieces), "flat", pieces)
+        self.flat |= {piece.base: pieces for piece in dim}
+        return dim
 
     def unlike_any(self) -> Hashable:
         """A part of a key that makes a term equal to no other."""
         self._unlike += 1
         return "unlike any other", self._unlike
 
-    def opaque(self, key: Key, shape: Sequence[Length] | None) -> Value:
+    def called(self, term: int, name: str | None) -> str:
+        """What a tensor of which nothing is known was called when it was met first."""
+        return self._names.setdefault(term, name or f"{UNSTABLE}{term}")
+
+    def opaque(self, key: Key, shape: Sequence[Length] | None) -> TermValue:
         """A tensor of which nothing but its origin is known."""
         term = self.term(*key)
         if shape is None:
-            return Value(term, None)
-        return Value(term, tuple(self.axis(n, "of", term, i) for i, n in enumerate(shape)))
+            return TermValue(term, None)
+        return TermValue(term, tuple(self.axis(n, "of", term, i) for i, n in enumerate(shape)))

@@ -30,7 +30,7 @@ class OutputProof:
 
 
 @dataclass(frozen=True)
-class Proof:
+class ModelProof:
     """By output, whether both models give the same for every input and all lengths from 1 on.
 
     `conditions` are what had to be taken for granted, `not_known` why parts could not be followed.
@@ -55,7 +55,7 @@ class Proof:
         return self.holds and not self.ledger
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Proof:
+    def from_json(cls, data: Mapping[str, Any]) -> ModelProof:
         outputs = tuple(OutputProof(**output) for output in data["outputs"])
         ledger = Ledger(**data["ledger"])
         return cls(outputs, tuple(data["not_known"]), tuple(data["conditions"]), ledger)

@@ -9,15 +9,15 @@ from itertools import accumulate
 from relayout.verify.proof.constants import Array, arranged, constant
 from relayout.verify.proof.lengths import Length, product, times
 from relayout.verify.proof.pieces import Dim, cut, extent, free
-from relayout.verify.proof.table import NotKnownError, Table, Value
+from relayout.verify.proof.table import NotKnownError, TermTable, TermValue
 
 
-def transposed(value: Value, perm: Sequence[int]) -> Value:
+def transposed(value: TermValue, perm: Sequence[int]) -> TermValue:
     dims = value.known_dims
     return replace(value, dims=tuple(dims[axis] for axis in perm), data=None)
 
 
-def reshaped(table: Table, value: Value, lengths: Sequence[Length]) -> Value:
+def reshaped(table: TermTable, value: TermValue, lengths: Sequence[Length]) -> TermValue:
     """The value with other lengths over the same elements in the same order."""
     whole, wanted = product(list(value.shape)), product(list(lengths))
     if whole != wanted:
@@ -33,7 +33,7 @@ def reshaped(table: Table, value: Value, lengths: Sequence[Length]) -> Value:
     return replace(value, dims=tuple(_broken(table, pieces, lengths)))
 
 
-def _broken(table: Table, pieces: Dim, lengths: Sequence[Length]) -> list[Dim]:
+def _broken(table: TermTable, pieces: Dim, lengths: Sequence[Length]) -> list[Dim]:
     """The groups of lengths where a border falls into a piece: such parts are counted anew.
 
     Between places where borders meet, a part that cannot be cut becomes an index of its own, the
@@ -50,7 +50,7 @@ def _broken(table: Table, pieces: Dim, lengths: Sequence[Length]) -> list[Dim]:
         part = pieces[start:stop]
         groups = cut(part, lengths[begun:end])
         if groups is None:
-            groups = cut(table.axis(extent(part), "flat", part), lengths[begun:end])
+            groups = cut(table.flattened(part), lengths[begun:end])
         if groups is None:
             raise NotKnownError("a Reshape that cannot be followed")
         result += groups
@@ -58,7 +58,7 @@ def _broken(table: Table, pieces: Dim, lengths: Sequence[Length]) -> list[Dim]:
     return result
 
 
-def expanded(table: Table, value: Value, lengths: Sequence[Length]) -> Value:
+def expanded(table: TermTable, value: TermValue, lengths: Sequence[Length]) -> TermValue:
     """The value repeated along unit axes to the given lengths, by the rules of broadcasting."""
     rank = max(len(lengths), value.rank)
     dims = ((),) * (rank - value.rank) + value.known_dims
@@ -70,10 +70,10 @@ def expanded(table: Table, value: Value, lengths: Sequence[Length]) -> Value:
             table.guesses[here, length] = None
             raise NotKnownError("an Expand between lengths that are not known to fit")
         result.append(free(length) if here == 1 else dim)
-    return Value(value.term, tuple(result))
+    return TermValue(value.term, tuple(result))
 
 
-def squeezed(table: Table, value: Value, axes: Sequence[int] | None) -> Value:
+def squeezed(table: TermTable, value: TermValue, axes: Sequence[int] | None) -> TermValue:
     dims = value.known_dims
     if axes is None:
         gone = {i for i, dim in enumerate(dims) if not dim}
@@ -88,19 +88,19 @@ def squeezed(table: Table, value: Value, axes: Sequence[int] | None) -> Value:
     return replace(value, dims=tuple(dim for i, dim in enumerate(dims) if i not in gone))
 
 
-def unsqueezed(value: Value, axes: Sequence[int]) -> Value:
+def unsqueezed(value: TermValue, axes: Sequence[int]) -> TermValue:
     rank = value.rank + len(axes)
     new = {axis % rank for axis in axes}
     left = iter(value.known_dims)
     return replace(value, dims=tuple(() if i in new else next(left) for i in range(rank)))
 
 
-def array_of(table: Table, value: Value) -> Array:
+def array_of(table: TermTable, value: TermValue) -> Array:
     """The numbers of a constant, as this value stores them."""
     return arranged(table.arrays[value.term], value.known_dims)
 
 
-def exact(table: Table, value: Value | None) -> Hashable:
+def exact(table: TermTable, value: TermValue | None) -> Hashable:
     """What makes a tensor: the same for all that hold the same numbers in the same places."""
     if value is None:
         return None
@@ -109,7 +109,7 @@ def exact(table: Table, value: Value | None) -> Hashable:
     return value.term, value.dims
 
 
-def _symbolic(value: Value) -> bool:
+def _symbolic(value: TermValue) -> bool:
     return any(not isinstance(n, int) for n in value.shape)
 
 

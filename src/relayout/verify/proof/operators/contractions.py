@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
-from relayout.verify.proof.call import Call, Rule
+from relayout.verify.proof.call import NodeCall, Rule
 from relayout.verify.proof.frames import Column, combined
 from relayout.verify.proof.operators.elementwise import aligned, elementwise
-from relayout.verify.proof.table import NotKnownError, Table, Value
+from relayout.verify.proof.table import NotKnownError, TermTable, TermValue
 from relayout.verify.proof.views import transposed, unsqueezed
 
 SUM = "sum"
 MULTIPLY = ("each", ("Mul", frozenset[object]()))
 
 
-def contracted(table: Table, operands: Sequence[Value], columns: Sequence[Column]) -> Value:
+def contracted(
+    table: TermTable, operands: Sequence[TermValue], columns: Sequence[Column]
+) -> TermValue:
     """The product of the operands, summed over the columns that are not kept."""
     summed = any(
         operands[number].known_dims[dim]
@@ -33,39 +33,42 @@ def contracted(table: Table, operands: Sequence[Value], columns: Sequence[Column
     return scaled(table, combined(table, key, bare, columns, commutative=True), factor)
 
 
-def scaled(table: Table, value: Value, factor: float) -> Value:
+def scaled(table: TermTable, value: TermValue, factor: float) -> TermValue:
     """The value times a number."""
     if factor == 1:
         return value
     before, inner = factor_of(table, value)
     if before != 1 and table.step("factors put together"):
         return scaled(table, inner, before * factor)
-    number = table.factor(float(np.float32(factor)))
+    number = table.factor(float(factor)).hex()  # the bits: 0.0 and -0.0 are two factors
     return replace(value, term=table.term("scaled", value.term, number), data=None)
 
 
-def factor_of(table: Table, value: Value) -> tuple[float, Value]:
+def factor_of(table: TermTable, value: TermValue) -> tuple[float, TermValue]:
     """The number by which a value is scaled, and what is scaled."""
     key = table.terms[value.term]
     if key[0] != "scaled":
         return 1.0, value
     inner, number = key[1:]
-    assert isinstance(inner, int) and isinstance(number, float)
-    return number, replace(value, term=inner)
+    assert isinstance(inner, int)
+    assert isinstance(number, str)
+    return float.fromhex(number), replace(value, term=inner)
 
 
-def _without_factors(table: Table, operands: Sequence[Value]) -> tuple[float, list[Value]]:
+def _without_factors(
+    table: TermTable, operands: Sequence[TermValue]
+) -> tuple[float, list[TermValue]]:
     """The factors of a product's operands, taken out of it where rounding may change."""
     factor, bare = 1.0, []
     for value in operands:
         number, inner = factor_of(table, value)
-        if number != 1 and table.step("factors moved past products"):
-            factor, value = factor * number, inner
-        bare.append(value)
+        taken = number != 1 and table.step("factors moved past products")
+        factor *= number if taken else 1
+        bare.append(inner if taken else value)
     return factor, bare
 
 
-def product(table: Table, left: Value, right: Value) -> Value:
+def product(table: TermTable, left: TermValue, right: TermValue) -> TermValue:
     """The product of matrices, in batches that are broadcast."""
     row, column = left.rank == 1, right.rank == 1
     left = unsqueezed(left, [0]) if row else left
@@ -80,16 +83,15 @@ def product(table: Table, left: Value, right: Value) -> Value:
     columns.append(Column(((1, right.rank - 1),)))
     columns.append(Column(((0, left.rank - 1), (1, right.rank - 2)), SUM, kept=False))
     result = contracted(table, [left, right], columns)
-    dims = list(result.known_dims)
     gone = ([rank - 2] if row else []) + ([rank - 1] if column else [])
-    return result.with_dims([dim for i, dim in enumerate(dims) if i not in gone])
+    return result.with_dims([dim for i, dim in enumerate(result.known_dims) if i not in gone])
 
 
-def _matmul(call: Call) -> list[Value]:
+def _matmul(call: NodeCall) -> list[TermValue]:
     return [product(call.table, call.operand(0), call.operand(1))]
 
 
-def _fused_matmul(call: Call) -> list[Value]:
+def _fused_matmul(call: NodeCall) -> list[TermValue]:
     sides = []
     for number, name in ((0, "A"), (1, "B")):
         value = call.operand(number)
@@ -103,7 +105,7 @@ def _fused_matmul(call: Call) -> list[Value]:
     return [scaled(call.table, product(call.table, *sides), call.attribute("alpha", 1.0))]
 
 
-def _gemm(call: Call) -> list[Value]:
+def _gemm(call: NodeCall) -> list[TermValue]:
     left, right = call.operand(0), call.operand(1)
     left = transposed(left, (1, 0)) if call.attribute("transA", 0) else left
     right = transposed(right, (1, 0)) if call.attribute("transB", 0) else right
@@ -115,7 +117,7 @@ def _gemm(call: Call) -> list[Value]:
     return [elementwise(call.table, ("Add", frozenset()), [result, bias], commutative=True)]
 
 
-def _einsum(call: Call) -> list[Value]:
+def _einsum(call: NodeCall) -> list[TermValue]:
     operands = call.present()
     equation = call.text("equation").replace(" ", "")
     left, arrow, right = equation.partition("->")
@@ -151,13 +153,13 @@ def _labels(text: str, rank: int) -> list[str]:
     return [*head, *(f".{i:03}" for i in reversed(range(between))), *tail]
 
 
-def _matmul_integer(call: Call) -> list[Value]:
+def _matmul_integer(call: NodeCall) -> list[TermValue]:
     left, right = call.operand(0), call.operand(1)
     zeros = [call.optional(2), call.optional(3)]
     if any(zero is not None and zero.pieces for zero in zeros):
         raise NotKnownError("zero points of rows or columns")
     for side, zero in enumerate(zeros):
-        point = Value(call.table.term("left out"), ()) if zero is None else zero.with_dims(())
+        point = TermValue(call.table.term("left out"), ()) if zero is None else zero.with_dims(())
         value = (left, right)[side]
         moved = elementwise(call.table, "from zero point", [value, point])
         left, right = (moved, right) if side == 0 else (left, moved)

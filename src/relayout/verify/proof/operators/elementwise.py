@@ -2,62 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 
-from relayout.verify.proof.call import Call, Rule
+from relayout.verify.proof.call import NodeCall, Rule
 from relayout.verify.proof.constants import of_data
 from relayout.verify.proof.frames import Column, combined
-from relayout.verify.proof.lengths import (
-    ANY,
-    Length,
-    floor,
-    minus,
-    nonnegative,
-    plus,
-    symbol,
-    times,
-)
-from relayout.verify.proof.table import Data, NotKnownError, Table, Value
+from relayout.verify.proof.lengths import symbol
+from relayout.verify.proof.operators.arithmetic import with_data
+from relayout.verify.proof.table import Data, NotKnownError, TermTable, TermValue
 
 UNARY = (
-    *(
-        "Abs",
-        "Acos",
-        "Acosh",
-        "Asin",
-        "Asinh",
-        "Atan",
-        "Atanh",
-        "BitwiseNot",
-        "Cast",
-        "Ceil",
-        "Celu",
-    ),
+    *("Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "BitwiseNot", "Ceil", "Celu"),
     *("Cos", "Cosh", "Elu", "Erf", "Exp", "Floor", "Gelu", "HardSigmoid", "HardSwish", "IsInf"),
     *("IsNaN", "LeakyRelu", "Log", "Mish", "Neg", "Not", "Reciprocal", "Relu", "Round", "Selu"),
     *("Shrink", "Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign", "Sqrt", "Swish", "Tan"),
     *("Tanh", "ThresholdedRelu"),
 )
-COMMUTATIVE = ("Add", "And", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Equal", "Max", "Mean", "Min")
-COMMUTATIVE += ("Mul", "Or", "Sum", "Xor")
-ORDERED = ("BitShift", "Clip", "Div", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Mod")
-ORDERED += ("PRelu", "Pow", "Sub", "Where")
-
-
+COMMUTATIVE = ("Add", "And", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Equal", "Or", "Xor")
+SEVERAL = ("Max", "Mean", "Min", "Sum")
+ORDERED = ("BitShift", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Mod", "Pow", "Sub")
+# The version from which on operands are aligned from their last axes on.
+ALIGNED_FROM_THE_END_SINCE = 7
 NAN_GUARD = "guards of softmax against rows that are masked as a whole"
 
 
 def elementwise(
-    table: Table, key: Hashable, operands: Sequence[Value], *, commutative: bool = False
-) -> Value:
+    table: TermTable, key: Hashable, operands: Sequence[TermValue], *, commutative: bool = False
+) -> TermValue:
     """An operator whose operands are broadcast against each other."""
     columns = broadcast(table, operands)
     return combined(table, ("each", key), operands, columns, commutative=commutative)
 
 
-def broadcast(table: Table, operands: Sequence[Value]) -> list[Column]:
+def broadcast(table: TermTable, operands: Sequence[TermValue]) -> list[Column]:
     """A column for each dimension of the result, aligned from the last one on."""
     rank = max(value.rank for value in operands)
     columns = []
@@ -71,21 +50,30 @@ def broadcast(table: Table, operands: Sequence[Value]) -> list[Column]:
     return columns
 
 
-def aligned(table: Table, operands: Sequence[Value], dims: tuple[tuple[int, int], ...]) -> Column:
+def aligned(
+    table: TermTable, operands: Sequence[TermValue], dims: tuple[tuple[int, int], ...]
+) -> Column:
     """An index that each operand walks, or has once; for open lengths only a run tells which."""
-    lengths = dict.fromkeys(operands[number].shape[dim] for number, dim in dims)
-    lengths.pop(1, None)
+    found = dict.fromkeys(operands[number].shape[dim] for number, dim in dims)
+    lengths = [length for length in found if length != 1]
     if len(lengths) < 2:
         return Column(dims)
-    numbers = [length for length in lengths if isinstance(length, int)]
+    first = next((length for length in lengths if isinstance(length, int)), lengths[0])
     for length in lengths:
-        table.guesses[(numbers or list(lengths))[0], length] = None
+        table.guesses[first, length] = None
     either = symbol(f"broadcast({', '.join(sorted(map(str, lengths)))})")
     return Column(dims, "broadcast", ordered=True, length=either)
 
 
+def refuse_old_broadcast(call: NodeCall) -> None:
+    """Before version 7, operands were aligned from an axis that an attribute gives."""
+    if call.attribute("broadcast", 0):
+        raise NotKnownError(f"{call.node.op_type} that aligns its operands from an axis on")
+
+
 def _rule(commutative: bool) -> Rule:
-    def rule(call: Call) -> list[Value]:
+    def rule(call: NodeCall) -> list[TermValue]:
+        refuse_old_broadcast(call)
         key = (call.node.op_type, call.settings())
         operands = [_without_gaps(call, number) for number in range(len(call.operands))]
         result = elementwise(call.table, key, operands, commutative=commutative)
@@ -94,95 +82,12 @@ def _rule(commutative: bool) -> Rule:
     return rule
 
 
-def _without_gaps(call: Call, number: int) -> Value:
+def _without_gaps(call: NodeCall, number: int) -> TermValue:
     value = call.optional(number)
-    return Value(call.table.term("left out"), ()) if value is None else value
+    return TermValue(call.table.term("left out"), ()) if value is None else value
 
 
-Arithmetic = Callable[[Length, Length], Length]
-
-
-def _divided(left: Length, right: Length) -> Length:
-    if isinstance(right, int) and right > 0 and nonnegative(left):
-        return floor(left, right)
-    return _unknown("div", left, right)
-
-
-def _remainder(left: Length, right: Length) -> Length:
-    if isinstance(right, int) and right > 0 and nonnegative(left):
-        return minus(left, times(right, floor(left, right)))
-    return _unknown("mod", left, right)
-
-
-def _larger(left: Length, right: Length) -> Length:
-    if nonnegative(minus(left, right)):
-        return left
-    if nonnegative(minus(right, left)):
-        return right
-    name = f"max({min(str(left), str(right))}, {max(str(left), str(right))})"
-    return symbol(name if nonnegative(left) or nonnegative(right) else ANY + name)
-
-
-def _smaller(left: Length, right: Length) -> Length:
-    return minus(plus(left, right), _larger(left, right))
-
-
-def _unknown(name: str, *numbers: Length) -> Length:
-    sign = "" if all(map(nonnegative, numbers)) else ANY
-    return symbol(f"{sign}{name}({', '.join(map(str, numbers))})")
-
-
-def _equal(left: Length, right: Length) -> Length:
-    if left == right:
-        return 1
-    difference = minus(left, right)
-    apart = nonnegative(minus(difference, 1)) or nonnegative(minus(minus(0, difference), 1))
-    return 0 if apart else _unknown("equal", left, right)
-
-
-ARITHMETIC: dict[str, Arithmetic] = {
-    "Add": plus,
-    "Sub": minus,
-    "Mul": times,
-    "Div": _divided,
-    "Mod": _remainder,
-    "Max": _larger,
-    "Min": _smaller,
-    "Equal": _equal,
-}
-
-
-def with_data(call: Call, result: Value) -> Value:
-    """The result as known whole numbers, where the operands are."""
-    operands = call.present()
-    if any(value.data is None for value in operands) or len(result.known_dims) > 1:
-        return result
-    shape = result.shape
-    count = shape[0] if shape else 1
-    if not isinstance(count, int):
-        return result
-    data = _computed(call, [_spread(value, count) for value in operands])
-    return result if data is None else of_data(call.table, data, shape)
-
-
-def _computed(call: Call, rows: list[tuple[Length, ...]]) -> Data | None:
-    name, kinds = call.node.op_type, [v.data.kind for v in call.present() if v.data is not None]
-    if name in ARITHMETIC and len(rows) == 2 and not call.attribute("fmod", 0):
-        kind = "bool" if name == "Equal" else kinds[0]
-        return Data(kind, tuple(ARITHMETIC[name](*pair) for pair in zip(*rows, strict=True)))
-    if name == "Where" and all(n in (0, 1) for n in rows[0]):
-        chosen = zip(*rows, strict=True)
-        return Data(kinds[1], tuple(one if test else other for test, one, other in chosen))
-    return None
-
-
-def _spread(value: Value, count: int) -> tuple[Length, ...]:
-    assert value.data is not None
-    elements = value.data.elements
-    return elements * count if len(elements) == 1 else elements
-
-
-def _cast(call: Call) -> list[Value]:
+def _cast(call: NodeCall) -> list[TermValue]:
     source = call.operand(0)
     key = ("Cast", call.attribute("to"), call.settings("to"))
     result = elementwise(call.table, key, [source])
@@ -193,7 +98,7 @@ def _cast(call: Call) -> list[Value]:
     return [of_data(call.table, Data(kind, source.data.elements), source.shape)]
 
 
-def _clip(call: Call) -> list[Value]:
+def _clip(call: NodeCall) -> list[TermValue]:
     bounds = []
     for number, name in ((1, "min"), (2, "max")):
         value, given = call.optional(number), call.attribute(name)
@@ -203,7 +108,7 @@ def _clip(call: Call) -> list[Value]:
     return [elementwise(call.table, "Clip", [call.operand(0), *bounds])]
 
 
-def _several(call: Call) -> list[Value]:
+def _several(call: NodeCall) -> list[TermValue]:
     """Sum, Max, Min, Mean of any number of operands."""
     if len(call.operands) == 1:
         return [call.operand(0)]
@@ -214,9 +119,17 @@ def _several(call: Call) -> list[Value]:
     return [with_data(call, elementwise(call.table, key, call.present(), commutative=True))]
 
 
-def _batch_normalization(call: Call) -> list[Value]:
+def _prelu(call: NodeCall) -> list[TermValue]:
+    if call.since < ALIGNED_FROM_THE_END_SINCE and call.operand(1).pieces:
+        raise NotKnownError("PRelu with a slope for each channel")
+    return _rule(commutative=False)(call)
+
+
+def _batch_normalization(call: NodeCall) -> list[TermValue]:
     if call.attribute("training_mode", 0) or len([n for n in call.node.output if n]) > 1:
         raise NotKnownError("BatchNormalization that learns")
+    if not call.attribute("spatial", 1):
+        raise NotKnownError("BatchNormalization of each place by itself")
     operands = call.present()
     columns = [
         Column(((0, axis), *(((i, 0) for i in range(1, 5)) if axis == 1 else ())))
@@ -226,10 +139,10 @@ def _batch_normalization(call: Call) -> list[Value]:
     return [combined(call.table, key, operands, columns)]
 
 
-def _quantization(call: Call) -> list[Value]:
+def _quantization(call: NodeCall) -> list[TermValue]:
     """QuantizeLinear and DequantizeLinear, with one scale or one for each place along an axis."""
     operands = call.present()
-    if call.attribute("block_size", 0):
+    if call.attribute("block_size", 0) or any(v.rank > 1 and v.pieces for v in operands[1:]):
         raise NotKnownError("scales of blocks")
     rank = operands[0].rank
     per_axis = any(value.rank == 1 and value.shape != (1,) for value in operands[1:])
@@ -248,7 +161,7 @@ def _quantization(call: Call) -> list[Value]:
     return [combined(call.table, key, operands, columns)]
 
 
-def _where(call: Call) -> list[Value]:
+def _where(call: NodeCall) -> list[TermValue]:
     condition, yes, no = (call.operand(i) for i in range(3))
     if _guards(call.table, condition, yes, no) and call.table.step(NAN_GUARD):
         return [no]
@@ -256,7 +169,7 @@ def _where(call: Call) -> list[Value]:
     return [with_data(call, result)]
 
 
-def _guards(table: Table, condition: Value, yes: Value, no: Value) -> bool:
+def _guards(table: TermTable, condition: TermValue, yes: TermValue, no: TermValue) -> bool:
     """Whether it is Where(IsNaN(x), 0, x) of a softmax x."""
     key = table.terms[condition.term]
     zero = table.arrays.get(yes.term)
@@ -271,13 +184,15 @@ def _guards(table: Table, condition: Value, yes: Value, no: Value) -> bool:
     )
 
 
-def _identity(call: Call) -> list[Value]:
+def _identity(call: NodeCall) -> list[TermValue]:
     return [call.operand(0)]
 
 
-def _dropout(call: Call) -> list[Value]:
+def _dropout(call: NodeCall) -> list[TermValue]:
     training = call.optional(2)
-    if training is not None or len([n for n in call.node.output if n]) > 1:
+    known = None if training is None else call.table.arrays.get(training.term)
+    learns = training is not None and (known is None or bool(known.any()))
+    if learns or len([n for n in call.node.output if n]) > 1:
         raise NotKnownError("Dropout that learns")
     return [call.operand(0)]
 
@@ -285,9 +200,10 @@ def _dropout(call: Call) -> list[Value]:
 RULES: dict[tuple[str, str], Rule] = {
     **{("", name): _rule(commutative=False) for name in (*UNARY, *ORDERED)},
     **{("", name): _rule(commutative=True) for name in COMMUTATIVE},
-    **{("", name): _several for name in ("Sum", "Max", "Min", "Mean")},
+    **{("", name): _several for name in SEVERAL},
     ("", "Cast"): _cast,
     ("", "Clip"): _clip,
+    ("", "PRelu"): _prelu,
     ("", "Where"): _where,
     ("", "BatchNormalization"): _batch_normalization,
     ("", "QuantizeLinear"): _quantization,

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from relayout.verify.proof.call import Call, Rule
+from relayout.verify.proof.call import NodeCall, Rule
 from relayout.verify.proof.constants import of_data
 from relayout.verify.proof.frames import Column, combined
-from relayout.verify.proof.slices import cut_out
-from relayout.verify.proof.table import Data, NotKnownError, Value
+from relayout.verify.proof.slices import AxisPart, cut_out
+from relayout.verify.proof.table import Data, NotKnownError, TermValue
 from relayout.verify.proof.views import exact, squeezed
 
 
-def _gather(call: Call) -> list[Value]:
+def _gather(call: NodeCall) -> list[TermValue]:
     value, indices = call.operand(0), call.operand(1)
     axis = call.axis("axis", 0, value.rank)
     if value.data is not None and indices.data is not None and value.rank == 1:
         return [_picked(call, value.data, indices)]
     part = _run(value, axis, indices)
     if part is not None:
-        result = cut_out(call.table, value, axis, part[0], 1, part[1])
+        result = cut_out(call.table, value, axis, part)
         return [squeezed(call.table, result, [axis]) if indices.rank == 0 else result]
     columns = [Column(((0, d),)) for d in range(axis)]
     columns += [Column(((1, d),)) for d in range(indices.rank)]
@@ -26,7 +26,7 @@ def _gather(call: Call) -> list[Value]:
     return [combined(call.table, ("Gather",), [value, indices], columns)]
 
 
-def _picked(call: Call, data: Data, indices: Value) -> Value:
+def _picked(call: NodeCall, data: Data, indices: TermValue) -> TermValue:
     assert indices.data is not None
     numbers = indices.data.elements
     if not all(isinstance(n, int) for n in numbers):
@@ -35,8 +35,8 @@ def _picked(call: Call, data: Data, indices: Value) -> Value:
     return of_data(call.table, Data(data.kind, elements), indices.shape)
 
 
-def _run(value: Value, axis: int, indices: Value) -> tuple[int, int] | None:
-    """Neighbouring indices as (start, length)."""
+def _run(value: TermValue, axis: int, indices: TermValue) -> AxisPart | None:
+    """The part that neighbouring indices are."""
     if indices.data is None or indices.rank > 1:
         return None
     length = value.shape[axis]
@@ -50,25 +50,25 @@ def _run(value: Value, axis: int, indices: Value) -> tuple[int, int] | None:
         whole = [n % length for n in whole]
     if whole != list(range(whole[0], whole[0] + len(whole))):
         return None
-    return whole[0], len(whole)
+    return AxisPart(whole[0], 1, len(whole))
 
 
-def _as_index(call: Call) -> list[Value]:
+def _as_index(call: NodeCall) -> list[TermValue]:
     """Found element by element: of the shape of the indices."""
     return _opaque(call, call.operand(1))
 
 
-def _as_data(call: Call) -> list[Value]:
+def _as_data(call: NodeCall) -> list[TermValue]:
     """Written into a copy: of the shape of the first operand."""
     return _opaque(call, call.operand(0))
 
 
-def _opaque(call: Call, like: Value) -> list[Value]:
+def _opaque(call: NodeCall, like: TermValue) -> list[TermValue]:
     inputs = tuple(exact(call.table, value) for value in call.present())
     return [call.table.opaque(("exact", call.key(), inputs), like.shape)]
 
 
-def _gather_nd(call: Call) -> list[Value]:
+def _gather_nd(call: NodeCall) -> list[TermValue]:
     value, indices = call.operand(0), call.operand(1)
     last = indices.shape[-1]
     if not isinstance(last, int):
@@ -79,7 +79,7 @@ def _gather_nd(call: Call) -> list[Value]:
     return [call.table.opaque(("exact", call.key(), inputs), shape)]
 
 
-def _one_hot(call: Call) -> list[Value]:
+def _one_hot(call: NodeCall) -> list[TermValue]:
     indices, depth = call.operand(0), call.lengths(1)
     assert depth is not None
     axis = int(call.attribute("axis", -1)) % (indices.rank + 1)
@@ -89,7 +89,7 @@ def _one_hot(call: Call) -> list[Value]:
     return [call.table.opaque(("exact", call.key(), inputs), shape)]
 
 
-def _recurrent(call: Call) -> list[Value]:
+def _recurrent(call: NodeCall) -> list[TermValue]:
     value, weight = call.operand(0), call.operand(2)
     if call.attribute("layout", 0):
         raise NotKnownError("a recurrent operator with the batch first")

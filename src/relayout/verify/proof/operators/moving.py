@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
-from relayout.verify.proof.call import Call, Rule
+from relayout.verify.proof.call import NodeCall, Rule
 from relayout.verify.proof.constants import of_data
 from relayout.verify.proof.frames import Column, combined
 from relayout.verify.proof.lengths import Length, floor, minus, plus, product, symbol
-from relayout.verify.proof.slices import cut_out
-from relayout.verify.proof.table import Data, NotKnownError, Value
+from relayout.verify.proof.slices import AxisPart, cut_out
+from relayout.verify.proof.table import Data, NotKnownError, TermValue
 from relayout.verify.proof.views import array_of
 
+# From this version on, Resize puts pixels at the centre of their places unless told otherwise.
+HALF_PIXEL_SINCE = 11
 # An end beyond every length, as exporters write it.
 BEYOND = 2**31 - 1
 
 
-def _concat(call: Call) -> list[Value]:
+def _concat(call: NodeCall) -> list[TermValue]:
     operands = call.present()
     if len(operands) == 1:
         return [operands[0]]
@@ -41,7 +43,7 @@ def _concat(call: Call) -> list[Value]:
     return [combined(call.table, ("Concat",), operands, columns)]
 
 
-def _split(call: Call) -> list[Value]:
+def _split(call: NodeCall) -> list[TermValue]:
     value = call.operand(0)
     axis = call.axis("axis", 0, value.rank)
     lengths = call.lengths(1, "split")
@@ -56,53 +58,63 @@ def _split(call: Call) -> list[Value]:
     for length in lengths:
         if not isinstance(length, int):
             raise NotKnownError("Split into open lengths")
-        results.append(cut_out(call.table, value, axis, start, 1, length))
+        results.append(cut_out(call.table, value, axis, AxisPart(start, 1, length)))
         start += length
     return results
 
 
-def _slice(call: Call) -> list[Value]:
+class Bounds(NamedTuple):
+    """From where to where an axis is walked, as a Slice is told it."""
+
+    start: Length
+    end: Length
+    step: int
+
+
+def _slice(call: NodeCall) -> list[TermValue]:
     value = call.operand(0)
-    if call.since < 10:
-        starts, ends = call.attribute("starts"), call.attribute("ends")
-        axes, steps = call.attribute("axes"), None
-    else:
-        starts, ends = call.lengths(1), call.lengths(2)
-        axes, steps = call.numbers(3), call.numbers(4)
-    axes = range(len(starts)) if axes is None else axes
-    steps = (1,) * len(starts) if steps is None else steps
+    old = call.since < 10
+    starts = call.attribute("starts") if old else call.lengths(1)
+    ends = call.attribute("ends") if old else call.lengths(2)
+    axes = call.attribute("axes") if old else call.numbers(3)
+    if starts is None or ends is None:
+        raise NotKnownError("Slice without bounds")
+    steps = (None if old else call.numbers(4)) or (1,) * len(starts)
+    bounds = [Bounds(*row) for row in zip(starts, ends, steps, strict=True)]
     data = value.data
-    if data is not None and value.rank == 1 and len(starts) == 1:
-        start, end = starts[0], ends[0]
+    if data is not None and value.rank == 1 and len(bounds) == 1:
+        start, end, step = bounds[0]
         if isinstance(start, int) and isinstance(end, int):
-            elements = data.elements[slice(start, end if abs(end) < BEYOND else None, steps[0])]
+            elements = data.elements[start:end:step]
             return [of_data(call.table, Data(data.kind, elements), (len(elements),))]
-    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
-        value = _sliced(call, value, axis % value.rank, start, end, step)
+    for axis, one in zip(range(len(bounds)) if axes is None else axes, bounds, strict=True):
+        place = axis % value.rank
+        part = _part(value.shape[place], one)
+        value = value if part is None else cut_out(call.table, value, place, part)
     return [value]
 
 
-def _sliced(call: Call, value: Value, axis: int, start: Length, end: Length, step: int) -> Value:
-    length = value.shape[axis]
-    if all(isinstance(n, int) for n in (length, start, end)):
-        indices = range(length)[slice(start, end, step)]  # type: ignore[misc,arg-type]
-        first = indices[0] if len(indices) else 0
-        return cut_out(call.table, value, axis, first, step, len(indices))
-    if step == 1 and start == 0 and (end == length or (isinstance(end, int) and end >= BEYOND)):
-        return value
-    return cut_out(
-        call.table, value, axis, (start, end), step, _open_length(length, start, end, step)
-    )
+def _part(length: Length, bounds: Bounds) -> AxisPart | None:
+    """The part of an axis; None if it is all of it."""
+    start, end, step = bounds
+    if isinstance(length, int) and isinstance(start, int) and isinstance(end, int):
+        indices = range(length)[start:end:step]
+        return AxisPart(indices[0] if len(indices) else 0, step, len(indices))
+    to_end = end == length or (isinstance(end, int) and end >= BEYOND)
+    if step == 1 and start == 0 and to_end:
+        return None
+    return AxisPart((start, end), step, _open_length(length, bounds))
 
 
-def _open_length(length: Length, start: Length, end: Length, step: int) -> Length:
+def _open_length(length: Length, bounds: Bounds) -> Length:
     """The length of what is cut out of an open one, which is at least 1."""
-    if (start, end, step) == (0, 1, 1):
+    start, end, step = bounds
+    if bounds == (0, 1, 1):
         return 1
     return symbol(f"slice({length}; {start}:{end}:{step})")
 
 
-def _pad(call: Call) -> list[Value]:
+def _pad(call: NodeCall) -> list[TermValue]:
     value = call.operand(0)
     pads = call.numbers(1, "pads")
     if pads is None:
@@ -118,10 +130,10 @@ def _pad(call: Call) -> list[Value]:
         length = plus(value.shape[d], before + after)
         columns.append(Column(((0, d),), ("pad", before, after), ordered=True, length=length))
     mode = call.text("mode", "constant")
-    fill: list[Value] = []
+    fill: list[TermValue] = []
     if mode == "constant":
         given = call.optional(2)
-        given = given if given is not None else Value(call.table.term("zero"), ())
+        given = given if given is not None else TermValue(call.table.term("zero"), ())
         fill = [_zero(call, given)]
     if not any(column.ordered for column in columns):
         return [value]
@@ -129,22 +141,23 @@ def _pad(call: Call) -> list[Value]:
     return [combined(call.table, key, [value, *fill], columns)]
 
 
-def _zero(call: Call, fill: Value) -> Value:
+def _zero(call: NodeCall, fill: TermValue) -> TermValue:
     """A fill of 0 is what is meant where none is given."""
     array = call.table.arrays.get(fill.term)
     if array is not None and array.size == 1 and array.dtype.kind in "fiu" and not array.any():
-        return Value(call.table.term("zero"), ())
+        return TermValue(call.table.term("zero"), ())
     return fill.with_dims(())
 
 
-def _resize(call: Call) -> list[Value]:
+def _resize(call: NodeCall) -> list[TermValue]:
     value = call.operand(0)
     scales = _numbers(call, 2 if call.node.op_type == "Resize" and call.since > 10 else 1)
     sizes = call.lengths(3) if call.optional(3) is not None else None
     if call.text("keep_aspect_ratio_policy", "stretch") != "stretch":
         raise NotKnownError("Resize that keeps the aspect ratio")
-    if call.text("coordinate_transformation_mode") == "tf_crop_and_resize":
-        raise NotKnownError("Resize of a part")
+    mode = call.text("coordinate_transformation_mode")
+    if mode in ("tf_crop_and_resize", "tf_half_pixel_for_nn"):
+        raise NotKnownError(f"Resize with {mode}")
     if scales is None and sizes is None:
         scales = call.attribute("scales")
     axes = call.attribute("axes", tuple(range(value.rank)))
@@ -161,7 +174,7 @@ def _resize(call: Call) -> list[Value]:
             continue
         role = ("resize", scale, after)
         columns[axis] = Column(((0, axis),), role, ordered=True, length=after)
-    key = (call.node.op_type, call.settings("axes", "scales"))
+    key = (call.node.op_type, call.since >= HALF_PIXEL_SINCE, call.settings("axes", "scales"))
     return [combined(call.table, key, [value], columns)]
 
 
@@ -173,7 +186,7 @@ def _scaled_length(length: Length, scale: float) -> Length:
     raise NotKnownError("Resize of an open length by a broken factor")
 
 
-def _numbers(call: Call, number: int) -> Any:
+def _numbers(call: NodeCall, number: int) -> Any:
     value = call.optional(number)
     if value is None or 0 in value.shape:
         return None

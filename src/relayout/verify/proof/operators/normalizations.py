@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from relayout.verify.proof.call import Call, Rule
+from relayout.verify.proof.call import NodeCall, Rule
 from relayout.verify.proof.frames import Column, combined
 from relayout.verify.proof.lengths import quotient
-from relayout.verify.proof.table import NotKnownError, Value
+from relayout.verify.proof.table import NotKnownError, TermValue
 from relayout.verify.proof.views import reshaped
 
 NORMALISED = "normalised"
@@ -15,7 +15,7 @@ LAST_OF_ONE_AXIS = 13
 """From this version on Softmax works along one axis; before, along all from one on."""
 
 
-def _softmax(call: Call) -> list[Value]:
+def _softmax(call: NodeCall) -> list[TermValue]:
     value = call.operand(0)
     new = call.since >= LAST_OF_ONE_AXIS
     axis = call.axis("axis", -1 if new else 1, value.rank)
@@ -24,12 +24,12 @@ def _softmax(call: Call) -> list[Value]:
     return [combined(call.table, (call.node.op_type,), [value], columns)]
 
 
-def _one_result(call: Call) -> None:
+def _one_result(call: NodeCall) -> None:
     if any(call.node.output[1:]):
         raise NotKnownError(f"{call.node.op_type} with statistics")
 
 
-def _layer(call: Call) -> list[Value]:
+def _layer(call: NodeCall) -> list[TermValue]:
     _one_result(call)
     operands = call.present()
     rank = operands[0].rank
@@ -42,7 +42,7 @@ def _layer(call: Call) -> list[Value]:
     return [combined(call.table, (call.node.op_type, call.settings("axis")), operands, columns)]
 
 
-def _per_channel(call: Call, operands: Sequence[Value]) -> Value:
+def _per_channel(call: NodeCall, operands: Sequence[TermValue]) -> TermValue:
     """Normalised over all axes from the third on; the second has its own scale and bias."""
     rank = operands[0].rank
     columns = [Column(((0, 0),)), Column(((0, 1), *((i, 0) for i in range(1, len(operands)))))]
@@ -51,11 +51,11 @@ def _per_channel(call: Call, operands: Sequence[Value]) -> Value:
     return combined(call.table, key, operands, columns)
 
 
-def _instance(call: Call) -> list[Value]:
+def _instance(call: NodeCall) -> list[TermValue]:
     return [_per_channel(call, call.present())]
 
 
-def _group(call: Call) -> list[Value]:
+def _group(call: NodeCall) -> list[TermValue]:
     if call.since < 21:
         raise NotKnownError("GroupNormalization with a scale a group")
     value, scale, bias = call.present()
@@ -74,21 +74,21 @@ def _group(call: Call) -> list[Value]:
     return [reshaped(call.table, result, shape)]
 
 
-def _lp(call: Call) -> list[Value]:
+def _lp(call: NodeCall) -> list[TermValue]:
     value = call.operand(0)
     axis = call.axis("axis", -1, value.rank)
     columns = [Column(((0, d),), NORMALISED if d == axis else None) for d in range(value.rank)]
     return [combined(call.table, (call.node.op_type, call.settings("axis")), [value], columns)]
 
 
-def _mean_variance(call: Call) -> list[Value]:
+def _mean_variance(call: NodeCall) -> list[TermValue]:
     value = call.operand(0)
     axes = {axis % value.rank for axis in call.attribute("axes", (0, 2, 3))}
     columns = [Column(((0, d),), NORMALISED if d in axes else None) for d in range(value.rank)]
     return [combined(call.table, (call.node.op_type,), [value], columns)]
 
 
-def _local_response(call: Call) -> list[Value]:
+def _local_response(call: NodeCall) -> list[TermValue]:
     value = call.operand(0)
     columns = [
         Column(((0, d),), "neighbours", ordered=True) if d == 1 else Column(((0, d),))

@@ -5,48 +5,48 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from relayout.verify.proof.call import Call, Rule
+from relayout.verify.proof.call import NodeCall, Rule
 from relayout.verify.proof.frames import Column, combined
 from relayout.verify.proof.lengths import Length, plus, times
 from relayout.verify.proof.operators.contractions import SUM
 from relayout.verify.proof.operators.elementwise import aligned, broadcast
 from relayout.verify.proof.operators.windows import conv_columns, grouped, pool_columns, windows
-from relayout.verify.proof.table import NotKnownError, Table, Value
+from relayout.verify.proof.table import NotKnownError, TermTable, TermValue
 from relayout.verify.proof.views import reshaped, transposed
 
 CONTRIB = "com.microsoft"
 
 
-def _present(call: Call, number: int) -> Value:
+def _present(call: NodeCall, number: int) -> TermValue:
     value = call.optional(number)
-    return Value(call.table.term("left out"), ()) if value is None else value
+    return TermValue(call.table.term("left out"), ()) if value is None else value
 
 
-def _scalar(value: Value) -> Value:
+def _scalar(value: TermValue) -> TermValue:
     if value.pieces:
         raise NotKnownError("a scale for each of several places")
     return value.with_dims(())
 
 
-def _channels_first(value: Value) -> Value:
+def _channels_first(value: TermValue) -> TermValue:
     return transposed(value, (0, value.rank - 1, *range(1, value.rank - 1)))
 
 
-def _channels_last(value: Value) -> Value:
+def _channels_last(value: TermValue) -> TermValue:
     return transposed(value, (0, *range(2, value.rank), 1))
 
 
-def _last(call: Call) -> bool:
+def _last(call: NodeCall) -> bool:
     return bool(call.attribute("channels_last", 0))
 
 
-def _conv(call: Call, key: str, weight_at: int, others: Sequence[int]) -> list[Value]:
+def _conv(call: NodeCall, key: str, weight_at: int, others: Sequence[int]) -> list[TermValue]:
     """A convolution with more operands, of one number each or one for each channel it makes."""
     source = call.operand(0)
     source = _channels_first(source) if _last(call) else source
     value, weight, groups = grouped(call, source, call.operand(weight_at))
     moved = windows(call, value.shape[3:], weight.shape[3:])
-    columns, _ = conv_columns(value, moved, "windows")
+    columns, _ = conv_columns(moved, "windows")
     operands = [value, weight]
     for number in others:
         one = _present(call, number)
@@ -64,21 +64,21 @@ def _conv(call: Call, key: str, weight_at: int, others: Sequence[int]) -> list[V
     return [_channels_last(result) if _last(call) else result]
 
 
-def _qlinear_conv(call: Call) -> list[Value]:
+def _qlinear_conv(call: NodeCall) -> list[TermValue]:
     return _conv(call, "QLinearConv", 3, (1, 2, 4, 5, 6, 7, 8))
 
 
-def _conv_integer(call: Call) -> list[Value]:
+def _conv_integer(call: NodeCall) -> list[TermValue]:
     return _conv(call, "ConvInteger", 1, (2, 3))
 
 
-def _qlinear_matmul(call: Call) -> list[Value]:
+def _qlinear_matmul(call: NodeCall) -> list[TermValue]:
     left, right = call.operand(0), call.operand(3)
     others = [_scalar(_present(call, number)) for number in (1, 2, 4, 5, 6, 7)]
     return [_product(call.table, "QLinearMatMul", left, right, others)]
 
 
-def _qgemm(call: Call) -> list[Value]:
+def _qgemm(call: NodeCall) -> list[TermValue]:
     if call.attribute("alpha", 1.0) != 1.0:
         raise NotKnownError("QGemm with a factor")
     left, right = call.operand(0), call.operand(3)
@@ -88,7 +88,9 @@ def _qgemm(call: Call) -> list[Value]:
     return [_product(call.table, "QGemm", left, right, others)]
 
 
-def _product(table: Table, key: str, left: Value, right: Value, others: Sequence[Value]) -> Value:
+def _product(
+    table: TermTable, key: str, left: TermValue, right: TermValue, others: Sequence[TermValue]
+) -> TermValue:
     rank = max(left.rank, right.rank)
     if min(left.rank, right.rank) < 2:
         raise NotKnownError(f"{key} with a vector")
@@ -110,7 +112,7 @@ def _product(table: Table, key: str, left: Value, right: Value, others: Sequence
     return combined(table, (key,), operands, columns)
 
 
-def _qlinear_binary(call: Call) -> list[Value]:
+def _qlinear_binary(call: NodeCall) -> list[TermValue]:
     left, right = call.operand(0), call.operand(3)
     others = [_scalar(_present(call, number)) for number in (1, 2, 4, 5, 6, 7)]
     operands = [left, right, *others]
@@ -118,14 +120,14 @@ def _qlinear_binary(call: Call) -> list[Value]:
     return [combined(call.table, key, operands, broadcast(call.table, operands))]
 
 
-def _qlinear_unary(call: Call) -> list[Value]:
+def _qlinear_unary(call: NodeCall) -> list[TermValue]:
     others = [_scalar(_present(call, number)) for number in range(1, 5)]
     operands = [call.operand(0), *others]
     key = ("each", (CONTRIB, call.node.op_type, call.settings()))
     return [combined(call.table, key, operands, broadcast(call.table, operands))]
 
 
-def _qlinear_concat(call: Call) -> list[Value]:
+def _qlinear_concat(call: NodeCall) -> list[TermValue]:
     scale, zero, *rest = call.present()
     tensors = rest[::3]
     steps = [scale, zero, *rest[1::3], *rest[2::3]]
@@ -146,7 +148,7 @@ def _qlinear_concat(call: Call) -> list[Value]:
     return [combined(call.table, ("QLinearConcat",), operands, columns)]
 
 
-def _qlinear_pool(call: Call) -> list[Value]:
+def _qlinear_pool(call: NodeCall) -> list[TermValue]:
     value = call.operand(0)
     value = _channels_first(value) if _last(call) else value
     others = [_scalar(_present(call, number)) for number in range(1, 5)]
@@ -163,7 +165,7 @@ def _qlinear_pool(call: Call) -> list[Value]:
     return [_channels_last(result) if _last(call) else result]
 
 
-def _nhwc_max_pool(call: Call) -> list[Value]:
+def _nhwc_max_pool(call: NodeCall) -> list[TermValue]:
     value = _channels_first(call.operand(0))
     columns = pool_columns(call, value)
     return [_channels_last(combined(call.table, ("MaxPool",), [value], columns))]

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from relayout.verify.proof.call import Call, Rule
+from relayout.verify.proof.call import NodeCall, Rule
 from relayout.verify.proof.constants import of_data
 from relayout.verify.proof.frames import Column, combined
 from relayout.verify.proof.lengths import product
 from relayout.verify.proof.operators.contractions import SUM, contracted
-from relayout.verify.proof.table import Data, NotKnownError, Table, Value
+from relayout.verify.proof.table import Data, NotKnownError, TermTable, TermValue
 
 REDUCED = "reduced"
 KINDS = ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
 
 
-def reduced(table: Table, kind: str, value: Value, axes: Sequence[int], *, keep: bool) -> Value:
+def reduced(
+    table: TermTable, kind: str, value: TermValue, axes: Sequence[int], *, keep: bool
+) -> TermValue:
     columns = [
         Column(((0, axis),), SUM, kept=False)
         if axis in axes and kind == "Sum"
@@ -33,7 +35,7 @@ def reduced(table: Table, kind: str, value: Value, axes: Sequence[int], *, keep:
 
 
 def _reduce(kind: str) -> Rule:
-    def rule(call: Call) -> list[Value]:
+    def rule(call: NodeCall) -> list[TermValue]:
         value, axes = call.operand(0), call.numbers(1, "axes")
         if not axes:
             if call.attribute("noop_with_empty_axes", 0):
@@ -42,7 +44,7 @@ def _reduce(kind: str) -> Rule:
         places = [axis % value.rank for axis in axes]
         keep = bool(call.attribute("keepdims", 1))
         result = reduced(call.table, kind, value, places, keep=keep)
-        if kind == "Prod" and value.data is not None:
+        if kind == "Prod" and value.data is not None and len(set(places)) == value.rank:
             data = Data(value.data.kind, (product(value.data.elements),))
             return [of_data(call.table, data, result.shape)]
         return [result]
@@ -51,14 +53,14 @@ def _reduce(kind: str) -> Rule:
 
 
 def _global(kind: str) -> Rule:
-    def rule(call: Call) -> list[Value]:
+    def rule(call: NodeCall) -> list[TermValue]:
         value = call.operand(0)
         return [reduced(call.table, kind, value, range(2, value.rank), keep=True)]
 
     return rule
 
 
-def _arg(call: Call) -> list[Value]:
+def _arg(call: NodeCall) -> list[TermValue]:
     value = call.operand(0)
     axis = call.axis("axis", 0, value.rank)
     columns = [
@@ -73,7 +75,7 @@ def _arg(call: Call) -> list[Value]:
     return [result.with_dims([*dims[:axis], (), *dims[axis:]])]
 
 
-def _top_k(call: Call) -> list[Value]:
+def _top_k(call: NodeCall) -> list[TermValue]:
     value, count = call.operand(0), call.lengths(1, "k")
     assert count is not None
     axis = call.axis("axis", -1, value.rank)
@@ -90,7 +92,7 @@ def _top_k(call: Call) -> list[Value]:
     return results
 
 
-def _cumulative(call: Call) -> list[Value]:
+def _cumulative(call: NodeCall) -> list[TermValue]:
     value, axes = call.operand(0), call.numbers(1)
     assert axes is not None
     columns = [
@@ -102,7 +104,7 @@ def _cumulative(call: Call) -> list[Value]:
     return [combined(call.table, ("CumSum", call.settings()), [value], columns)]
 
 
-def _hardmax(call: Call) -> list[Value]:
+def _hardmax(call: NodeCall) -> list[TermValue]:
     if call.since < 13:
         raise NotKnownError("Hardmax over merged axes")
     value = call.operand(0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from onnx import numpy_helper
 
-from relayout.verify.proof.call import Call, Rule
+from relayout.verify.proof.call import NodeCall, Rule
 from relayout.verify.proof.constants import of_data
 from relayout.verify.proof.lengths import (
     Length,
@@ -17,17 +17,17 @@ from relayout.verify.proof.lengths import (
     times,
 )
 from relayout.verify.proof.pieces import free
-from relayout.verify.proof.table import Data, NotKnownError, Value
+from relayout.verify.proof.table import Data, NotKnownError, TermValue
 from relayout.verify.proof.views import expanded, reshaped, squeezed, transposed, unsqueezed
 
 
-def _transpose(call: Call) -> list[Value]:
+def _transpose(call: NodeCall) -> list[TermValue]:
     value = call.operand(0)
     perm = call.attribute("perm", tuple(reversed(range(value.rank))))
     return [transposed(value, perm)]
 
 
-def _reshape(call: Call) -> list[Value]:
+def _reshape(call: NodeCall) -> list[TermValue]:
     value, wanted = call.operand(0), call.lengths(1, "shape")
     assert wanted is not None
     shape = value.shape
@@ -46,7 +46,7 @@ def _reshape(call: Call) -> list[Value]:
     return [reshaped(call.table, value, lengths)]
 
 
-def _flatten(call: Call) -> list[Value]:
+def _flatten(call: NodeCall) -> list[TermValue]:
     value = call.operand(0)
     axis = int(call.attribute("axis", 1))
     axis = axis + value.rank if axis < 0 else axis
@@ -54,30 +54,30 @@ def _flatten(call: Call) -> list[Value]:
     return [reshaped(call.table, value, [product(shape[:axis]), product(shape[axis:])])]
 
 
-def _squeeze(call: Call) -> list[Value]:
+def _squeeze(call: NodeCall) -> list[TermValue]:
     return [squeezed(call.table, call.operand(0), call.numbers(1, "axes"))]
 
 
-def _unsqueeze(call: Call) -> list[Value]:
+def _unsqueeze(call: NodeCall) -> list[TermValue]:
     axes = call.numbers(1, "axes")
     assert axes is not None
     return [unsqueezed(call.operand(0), axes)]
 
 
-def _expand(call: Call) -> list[Value]:
+def _expand(call: NodeCall) -> list[TermValue]:
     lengths = call.lengths(1)
     assert lengths is not None
     return [expanded(call.table, call.operand(0), lengths)]
 
 
-def _tile(call: Call) -> list[Value]:
+def _tile(call: NodeCall) -> list[TermValue]:
     value, repeats = call.operand(0), call.lengths(1)
     assert repeats is not None
     pairs = zip(value.known_dims, repeats, strict=True)
-    return [value.with_dims([(*free(times_), *dim) for dim, times_ in pairs]).without_data()]
+    return [value.with_dims([(*free(count), *dim) for dim, count in pairs]).without_data()]
 
 
-def _shape(call: Call) -> list[Value]:
+def _shape(call: NodeCall) -> list[TermValue]:
     lengths = call.operand(0).shape
     start, end = call.attribute("start", 0), call.attribute("end", len(lengths))
     lengths = lengths[start:end]
@@ -85,14 +85,14 @@ def _shape(call: Call) -> list[Value]:
     return [of_data(call.table, Data("int64", lengths), (len(lengths),))]
 
 
-def _size(call: Call) -> list[Value]:
+def _size(call: NodeCall) -> list[TermValue]:
     return [of_data(call.table, Data("int64", (product(list(call.operand(0).shape)),)), ())]
 
 
-def _constant(call: Call) -> list[Value]:
+def _constant(call: NodeCall) -> list[TermValue]:
     given = call.node.attribute[0]
-    kinds = {"value_int": np.int64, "value_ints": np.int64}
-    kinds |= {"value_float": np.float32, "value_floats": np.float32}
+    kinds = {"value_int": "int64", "value_ints": "int64"}
+    kinds |= {"value_float": "float32", "value_floats": "float32"}
     if given.name == "value":
         return [call.constant(numpy_helper.to_array(given.t))]
     if given.name in kinds:
@@ -100,7 +100,7 @@ def _constant(call: Call) -> list[Value]:
     raise NotKnownError(f"Constant by {given.name}")
 
 
-def _constant_of_shape(call: Call) -> list[Value]:
+def _constant_of_shape(call: NodeCall) -> list[TermValue]:
     lengths, given = call.lengths(0), call.attribute("value")
     assert lengths is not None
     array = np.zeros(1, np.float32) if given is None else numpy_helper.to_array(given)
@@ -108,10 +108,10 @@ def _constant_of_shape(call: Call) -> list[Value]:
     data = one.data
     if data is not None and len(lengths) == 1 and isinstance(lengths[0], int) and lengths[0] <= 64:
         return [of_data(call.table, Data(data.kind, data.elements * lengths[0]), lengths)]
-    return [Value(one.term, tuple(free(n) for n in lengths))]
+    return [TermValue(one.term, tuple(free(n) for n in lengths))]
 
 
-def _range(call: Call) -> list[Value]:
+def _range(call: NodeCall) -> list[TermValue]:
     bounds = [call.operand(i).data for i in range(3)]
     known = [data.elements[0] for data in bounds if data is not None]
     if len(known) < 3 or known[2] != 1 or bounds[0] is None:
@@ -121,10 +121,10 @@ def _range(call: Call) -> list[Value]:
         count = np.arange(known[0], known[0] + max(length, 0), dtype=bounds[0].kind)
         return [call.constant(count)]
     term = call.table.term("range", bounds[0].kind, known[0])
-    return [Value(term, (call.table.axis(length, "range", length),))]
+    return [TermValue(term, (call.table.axis(length, "range", length),))]
 
 
-def _depth_to_space(call: Call) -> list[Value]:
+def _depth_to_space(call: NodeCall) -> list[TermValue]:
     value, block = call.operand(0), int(call.attribute("blocksize"))
     n, c, h, w = value.shape
     inner = quotient(c, block * block)
@@ -137,7 +137,7 @@ def _depth_to_space(call: Call) -> list[Value]:
     return [reshaped(call.table, moved, [n, inner, times(h, block), times(w, block)])]
 
 
-def _space_to_depth(call: Call) -> list[Value]:
+def _space_to_depth(call: NodeCall) -> list[TermValue]:
     value, block = call.operand(0), int(call.attribute("blocksize"))
     n, c, h, w = value.shape
     rows, columns = floor(h, block), floor(w, block)

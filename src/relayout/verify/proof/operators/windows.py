@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 
-from relayout.verify.proof.call import Call, Rule
+from relayout.verify.proof.call import NodeCall, Rule
 from relayout.verify.proof.frames import Column, combined
 from relayout.verify.proof.lengths import Length, floor, minus, plus, quotient, symbol, times
 from relayout.verify.proof.operators.contractions import SUM, contracted
 from relayout.verify.proof.operators.elementwise import elementwise
-from relayout.verify.proof.table import NotKnownError, Value
+from relayout.verify.proof.table import NotKnownError, TermValue
 from relayout.verify.proof.views import reshaped, transposed, unsqueezed
 
 
 @dataclass(frozen=True)
-class Window:
+class SlidingWindow:
     """A window along one axis; `length` is that of the result."""
 
     size: Length
@@ -35,7 +35,9 @@ class Window:
         return "window", self.size, self.stride, self.dilation, self.before, self.after, self.length
 
 
-def windows(call: Call, lengths: tuple[Length, ...], sizes: tuple[Length, ...]) -> list[Window]:
+def windows(
+    call: NodeCall, lengths: tuple[Length, ...], sizes: tuple[Length, ...]
+) -> list[SlidingWindow]:
     count = len(lengths)
     strides = call.attribute("strides", (1,) * count)
     dilations = call.attribute("dilations", (1,) * count)
@@ -53,7 +55,7 @@ def windows(call: Call, lengths: tuple[Length, ...], sizes: tuple[Length, ...]) 
             ceil = call.attribute("ceil_mode", 0)
             result = _moved(length, before + after, reach, strides[i], ceil=ceil)
             result = _last_inside(result, length, before, strides[i], call)
-        found.append(Window(size, strides[i], dilations[i], before, after, result))
+        found.append(SlidingWindow(size, strides[i], dilations[i], before, after, result))
     return found
 
 
@@ -62,7 +64,9 @@ def _moved(length: Length, around: int, reach: int, stride: int, *, ceil: int) -
     return plus(floor(plus(room, stride - 1) if ceil else room, stride), 1)
 
 
-def _last_inside(result: Length, length: Length, before: int, stride: int, call: Call) -> Length:
+def _last_inside(
+    result: Length, length: Length, before: int, stride: int, call: NodeCall
+) -> Length:
     """With ceil_mode, a window that would start behind the padding is left out."""
     if not call.attribute("ceil_mode", 0):
         return result
@@ -83,7 +87,9 @@ def _same(
     return before, around - before, result
 
 
-def grouped(call: Call, value: Value, weight: Value) -> tuple[Value, Value, int]:
+def grouped(
+    call: NodeCall, value: TermValue, weight: TermValue
+) -> tuple[TermValue, TermValue, int]:
     """Operand and weight with an axis for the groups: [N,g,C,...] and [g,M,C,...] as given."""
     groups = int(call.attribute("group", 1))
     inner, each = quotient(value.shape[1], groups), quotient(weight.shape[0], groups)
@@ -94,7 +100,7 @@ def grouped(call: Call, value: Value, weight: Value) -> tuple[Value, Value, int]
     return value, reshaped(call.table, weight, [groups, each, *form[1:]]), groups
 
 
-def conv_columns(value: Value, moved: list[Window], kind: str) -> tuple[list[Column], bool]:
+def conv_columns(moved: list[SlidingWindow], kind: str) -> tuple[list[Column], bool]:
     columns = [
         Column(((0, 0),)),
         Column(((0, 1), (1, 0))),
@@ -113,17 +119,17 @@ def conv_columns(value: Value, moved: list[Window], kind: str) -> tuple[list[Col
     return columns, plain
 
 
-def _biased(call: Call, value: Value, bias: Value | None) -> Value:
+def _biased(call: NodeCall, value: TermValue, bias: TermValue | None) -> TermValue:
     if bias is None:
         return value
     across = unsqueezed(bias, range(1, value.rank - 1))
     return elementwise(call.table, ("Add", frozenset()), [value, across], commutative=True)
 
 
-def convolved(call: Call) -> Value:
+def convolved(call: NodeCall) -> TermValue:
     value, weight, _ = grouped(call, call.operand(0), call.operand(1))
     moved = windows(call, value.shape[3:], weight.shape[3:])
-    columns, plain = conv_columns(value, moved, "windows")
+    columns, plain = conv_columns(moved, "windows")
     if plain:
         result = contracted(call.table, [value, weight], columns)
     else:
@@ -132,11 +138,11 @@ def convolved(call: Call) -> Value:
     return reshaped(call.table, result, [batch, times(groups, each), *rest])
 
 
-def _conv(call: Call) -> list[Value]:
+def _conv(call: NodeCall) -> list[TermValue]:
     return [_biased(call, convolved(call), call.optional(2))]
 
 
-def _fused_conv(call: Call) -> list[Value]:
+def _fused_conv(call: NodeCall) -> list[TermValue]:
     result = _conv(call)[0]
     if call.optional(3) is not None:
         result = elementwise(
@@ -148,7 +154,7 @@ def _fused_conv(call: Call) -> list[Value]:
     return [elementwise(call.table, (name, frozenset()), [result]) if name else result]
 
 
-def _conv_transpose(call: Call) -> list[Value]:
+def _conv_transpose(call: NodeCall) -> list[TermValue]:
     value, weight, _ = grouped(call, call.operand(0), call.operand(1))
     weight = transposed(weight, (0, 2, 1, *range(3, weight.rank)))
     lengths, sizes = value.shape[3:], weight.shape[3:]
@@ -165,8 +171,8 @@ def _conv_transpose(call: Call) -> list[Value]:
         length = plus(times(minus(lengths[i], 1), strides[i]), reach)
         length = plus(length, extra[i] - pads[i] - pads[i + count])
         after = pads[i + count] - extra[i]
-        moved.append(Window(sizes[i], strides[i], dilations[i], pads[i], after, length))
-    columns, plain = conv_columns(value, moved, "spread")
+        moved.append(SlidingWindow(sizes[i], strides[i], dilations[i], pads[i], after, length))
+    columns, plain = conv_columns(moved, "spread")
     if plain:
         result = contracted(call.table, [value, weight], columns)
     else:
@@ -176,7 +182,7 @@ def _conv_transpose(call: Call) -> list[Value]:
     return [_biased(call, merged, call.optional(2))]
 
 
-def pool_columns(call: Call, value: Value) -> list[Column]:
+def pool_columns(call: NodeCall, value: TermValue) -> list[Column]:
     moved = windows(call, value.shape[2:], tuple(call.attribute("kernel_shape")))
     columns = [Column(((0, 0),)), Column(((0, 1),))]
     for d, window in enumerate(moved, 2):
@@ -187,14 +193,14 @@ def pool_columns(call: Call, value: Value) -> list[Column]:
     return columns
 
 
-def _max_pool(call: Call) -> list[Value]:
+def _max_pool(call: NodeCall) -> list[TermValue]:
     if any(call.node.output[1:]):
         raise NotKnownError("MaxPool with indices")
     value = call.operand(0)
     return [combined(call.table, ("MaxPool",), [value], pool_columns(call, value))]
 
 
-def _pool(call: Call) -> list[Value]:
+def _pool(call: NodeCall) -> list[TermValue]:
     value = call.operand(0)
     key = (call.node.op_type, call.attribute("count_include_pad", 0), call.attribute("p", 2))
     return [combined(call.table, key, [value], pool_columns(call, value))]

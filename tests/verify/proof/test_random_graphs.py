@@ -1,0 +1,48 @@
+"""Whatever two values of random graphs are proved equal are equal."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from relayout.verify.proof.graphs import LocalValues, ModelReader, input_value
+from relayout.verify.proof.table import TermTable, TermValue
+from relayout.verify.proof.views import exact
+from tests.verify.proof.random_graphs import OPSET, random_graph
+
+SIZE = 40
+
+
+def _values(model: onnx.ModelProto) -> tuple[TermTable, dict[str, TermValue]]:
+    table, graph = TermTable(), model.graph
+    given = {port.name: input_value(table, port, port.name) for port in graph.input}
+    results = LocalValues(ModelReader(table, {}, Path()), {"": OPSET}).run(graph, given)
+    names = [output.name for output in graph.output]
+    return table, dict(zip(names, results, strict=True))
+
+
+def equal_pairs(seed: int) -> int:
+    """How many pairs of values are proved equal, after a check that they are."""
+    graph = random_graph(seed, SIZE)
+    table, values = _values(graph.model())
+    classes: dict[Hashable, list[str]] = defaultdict(list)
+    for name, value in values.items():
+        known = value.dims is not None and all(isinstance(n, int) for n in value.shape)
+        assert not known or value.shape == graph.arrays[name].shape, (seed, name)
+        classes[exact(table, value)].append(name)
+    pairs = [pair for names in classes.values() for pair in combinations(names, 2)]
+    for one, other in pairs:
+        same = np.allclose(graph.arrays[one], graph.arrays[other], 1e-4, 1e-4, equal_nan=True)
+        assert same, (seed, one, other)
+    return len(pairs)
+
+
+@pytest.mark.parametrize("start", range(0, 40, 10))
+def test_equal_values_are_equal_arrays(start: int) -> None:
+    assert sum(equal_pairs(seed) for seed in range(start, start + 10))
