@@ -63,6 +63,17 @@ def test_both_files_are_checked_and_short_hashes_printed(
     assert "they are about the given model, and the result is the one that is stated" in printed
 
 
+@pytest.mark.parametrize("claim", [{"finding": "equal modulo ledger"}, {"conditions": ["N = 1"]}])
+def test_that_both_models_are_equal_is_proved_anew(proof: Path, claim: dict[str, object]) -> None:
+    document = json.loads(proof.read_text())
+    files = proof.with_name("in.onnx"), proof.with_name("out.onnx")
+    assert document["equivalence"] == {"finding": "identical", "ledger": {}, "conditions": []}
+    assert relayout.check_certificate(document, *files) == []
+    document["equivalence"] |= claim
+    (fault,) = relayout.check_certificate(document, *files)
+    assert "claimed otherwise than proved: proved identical" in fault
+
+
 @pytest.mark.parametrize(("option", "name"), [("--model", "in.onnx"), ("--result", "out.onnx")])
 def test_a_file_that_was_changed_is_refused_in_one_line(
     proof: Path, option: str, name: str, capsys: pytest.CaptureFixture[str]

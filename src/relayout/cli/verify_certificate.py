@@ -38,7 +38,10 @@ def run(options: argparse.Namespace) -> int:
         stage("checking")
         found = api.check_certificate(document, options.model, options.result)
     lines = found or [*certificate_lines(document), _verdict(options)]
-    about = {name: document.get(name) for name in ("relayout", "given", "written", "settings")}
+    about = {
+        name: document.get(name)
+        for name in ("relayout", "given", "written", "equivalence", "settings")
+    }
     show(options, {"ok": not found, "faults": found, **about}, lines)
     return REFUSED if found else DONE
 

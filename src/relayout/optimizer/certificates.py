@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from relayout.assign.choose import ChooseLayouts
@@ -21,6 +22,8 @@ from relayout.graph.io.sources import ModelSource
 from relayout.graph.io.version import __version__
 from relayout.optimizer.pipeline import learn_shapes, prepared
 from relayout.optimizer.prepare import as_editable
+from relayout.verify.proof.attempt import attempted
+from relayout.verify.proof.verdict import ModelProof
 
 NAMES = {"given": "given model", "written": "result"}
 """What the certificate has hashes of, and how it is called in reports."""
@@ -57,13 +60,16 @@ class Taken:
         return Round(digest.sha256, settings, self.choose.decisions)
 
 
-def certificate_of(rounds: Sequence[Taken], written: ModelDigest) -> dict[str, Json]:
-    """The claim about a result, for `check_certificate`."""
+def certificate_of(
+    rounds: Sequence[Taken], written: ModelDigest, proof: ModelProof | None
+) -> dict[str, Json]:
+    """The claim about a result, for `check_certificate`; `proof` is that it is what was given."""
     digests = [each.digest for each in rounds]
     about = {
         "relayout": __version__,
         "given": digests[0].to_json(),
         "written": written.to_json(),
+        **({"equivalence": _equivalence(proof)} if proof is not None and proof.holds else {}),
     }
     stated = [each.stated(digest) for each, digest in zip(rounds, digests, strict=True)]
     return claim(stated, about)
@@ -77,6 +83,7 @@ def check_certificate(
     `model` is the given model, `result` the one that was made of it. With them at hand their hashes
     must be the certified ones, and the layout problems of rounds that are about them are stated
     anew and must be the certified ones. Of other rounds only the proofs themselves are checked.
+    With both files at hand, that they compute the same is proved anew, if the certificate says so.
     """
     rounds = rounds_of(document)
     sources = {"given": model, "written": result}
@@ -88,7 +95,32 @@ def check_certificate(
     if model is not None and rounds[0].get("model") != digests["given"].sha256:
         return ["its first round is not about the given model"]
     by_hash = {digests[which].sha256: loaded for which, loaded in at_hand.items()}
-    return [fault for each in rounds for fault in _round_faults(each, by_hash)]
+    found = [fault for each in rounds for fault in _round_faults(each, by_hash)]
+    return [*found, *_equivalence_faults(document.get("equivalence"), model, result, rounds)]
+
+
+def _equivalence(proof: ModelProof) -> dict[str, Json]:
+    return {
+        "finding": "equal modulo ledger" if proof.ledger else "identical",
+        "ledger": dict(proof.ledger.steps),
+        "conditions": list(proof.conditions),
+    }
+
+
+def _equivalence_faults(
+    stated: Json, model: ModelSource | None, result: ModelSource | None, rounds: Sequence[Any]
+) -> list[str]:
+    """What is wrong with the claim that both files compute the same."""
+    if stated is None or not isinstance(model, str | Path) or not isinstance(result, str | Path):
+        return []
+    settings = rounds[0].get("settings")
+    fixes = isinstance(settings, dict) and settings.get("fix_defaults") is True
+    proof = attempted(Path(model), Path(result), fix_defaults=fixes)
+    if not proof.holds or _equivalence(proof) != stated:
+        return [
+            f"that both models compute the same is claimed otherwise than proved: {proof.summary()}"
+        ]
+    return []
 
 
 def _mismatches(document: Mapping[str, Json], digests: Mapping[str, ModelDigest]) -> Iterator[str]:

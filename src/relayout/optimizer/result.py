@@ -130,9 +130,10 @@ class Result:
             raise RelayoutError("the model was copied as it is, so there is nothing to prove")
         if not self.choose.proves:
             raise RelayoutError("only the exact strategy proves anything about its choice")
+        proof = None if self.verdict is None else self.verdict.proof
         if file is not None:
-            return certificate_of(self.rounds, digest_of_file(file))
-        return certificate_of(self.rounds, digest_of(self.model, self.loaded.files))
+            return certificate_of(self.rounds, digest_of_file(file), proof)
+        return certificate_of(self.rounds, digest_of(self.model, self.loaded.files), proof)
 
     @property
     def _constant_bytes(self) -> tuple[int, int]:

@@ -19,6 +19,9 @@ def certificate_lines(document: Mapping[str, Any]) -> Iterator[str]:
     yield f"given {given} -> written {written} (sha256)"
     earlier = document.get("earlier")
     rounds = [*(earlier if isinstance(earlier, list) else []), document]
+    equivalence = document.get("equivalence")
+    if isinstance(equivalence, Mapping):
+        yield f"given and written: {equivalence.get('finding')}"
     for number, one in enumerate(rounds, 1):
         yield from _round_lines(one, f"round {number}: " if len(rounds) > 1 else "")
 
