@@ -211,6 +211,11 @@ def _bound(node: onnx.NodeProto, attributes: Mapping[str, onnx.AttributeProto]) 
             made = bound.attribute.add()
             made.CopyFrom(attributes[attribute.ref_attr_name])
             made.name = attribute.name
+    for attribute in bound.attribute:
+        for body in [attribute.g] if attribute.HasField("g") else attribute.graphs:
+            inner = [_bound(one, attributes) for one in body.node]
+            del body.node[:]
+            body.node.extend(inner)
     return bound
 
 

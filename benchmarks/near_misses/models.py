@@ -1,0 +1,62 @@
+"""Random small models."""
+
+from __future__ import annotations
+
+import random
+
+import onnx
+
+from benchmarks.near_misses.bodies import branches, function, loop
+from benchmarks.near_misses.build import Builder, UnfitError
+from benchmarks.near_misses.steps import STEPS
+
+WEIGHTED = (*STEPS, (1, branches), (1, loop), (1, function))
+LENGTHS = (1, 2, 3, 4, 6)
+
+
+def random_model(rng: random.Random) -> onnx.ModelProto:
+    """A model of 5 to 12 nodes, many of whose lengths are equal."""
+    builder = Builder(rng)
+    _inputs(builder)
+    steps = [step for _, step in WEIGHTED]
+    weights = [weight for weight, _ in WEIGHTED]
+    wanted = rng.randrange(5, 11)
+    for _ in range(8 * wanted):
+        if len(builder.nodes) >= wanted:
+            break
+        step = rng.choices(steps, weights)[0]
+        try:
+            step(builder)
+        except UnfitError:
+            continue
+    return _opened(rng, builder.model())
+
+
+def _inputs(builder: Builder) -> None:
+    rng = builder.rng
+    rank, length = rng.choice([2, 2, 3, 3, 4, 4]), rng.choice([2, 2, 3, 4])
+    shape = [length] * rank
+    if rng.random() < 0.3:
+        shape = [rng.choice(LENGTHS) for _ in shape]
+    elif rng.random() < 0.3:
+        shape[rng.randrange(rank)] = 1
+    for _ in range(rng.choice([1, 2, 2, 3])):
+        builder.input(shape)
+        if rng.random() < 0.3:
+            builder.input(shape[rng.randrange(rank) :])
+
+
+def _opened(rng: random.Random, model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with some lengths of inputs open: one name for each length that is equal."""
+    if rng.random() > 0.15:
+        return model
+    names: dict[tuple[int, int], str] = {}
+    axis = rng.randrange(2)
+    for port in model.graph.input:
+        for i, dim in enumerate(port.type.tensor_type.shape.dim):
+            if i == axis and dim.dim_value > 1:
+                dim.dim_param = names.setdefault((i, dim.dim_value), f"N{len(names)}")
+    if names:
+        for port in model.graph.output:
+            port.type.tensor_type.ClearField("shape")
+    return model
