@@ -127,7 +127,7 @@ class Builder:
         read = {name for node in _all_nodes(self.nodes) for name in node.input}
         left = [n for node in self.nodes for n in node.output if n not in read and n in self.types]
         ports = [helper.make_value_info(n, self.types[n]) for n in self.inputs]
-        ends = [helper.make_value_info(n, self.types[n]) for n in left[-3:]]
+        ends = [helper.make_value_info(n, self.types[n]) for n in left]
         held = [t for n, t in self.constants.items() if n in read]
         graph = helper.make_graph(self.nodes, "near", ports, ends, held)
         opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("own", 1)]

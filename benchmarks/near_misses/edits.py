@@ -95,7 +95,7 @@ def change_constant(rng: random.Random, model: onnx.ModelProto) -> bool:
     tensor = rng.choice(model.graph.initializer)
     array = numpy_helper.to_array(tensor)
     changed = _whole_numbers(rng, array) if array.dtype == np.int64 else _numbers(rng, array)
-    tensor.CopyFrom(numpy_helper.from_array(np.ascontiguousarray(changed), tensor.name))
+    tensor.CopyFrom(numpy_helper.from_array(np.array(changed, order="C"), tensor.name))
     return True
 
 

@@ -95,7 +95,10 @@ class Call:
         return onnx.defs.get_schema(self.node.op_type, self.version, self.node.domain)
 
     def axis(self, name: str, default: int, rank: int) -> int:
-        return int(self.attribute(name, default)) % max(rank, 1)
+        axis = int(self.attribute(name, default))
+        if not -rank <= axis < max(rank, 1):
+            raise NotKnownError(f"{self.node.op_type} along an axis that is not there")
+        return axis % max(rank, 1)
 
     def constant(self, array: Any) -> Value:
         return constant(self.table, array)

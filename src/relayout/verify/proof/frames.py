@@ -14,6 +14,7 @@ made of (operand, piece) pairs.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, permutations
@@ -133,9 +134,10 @@ class _Frame:
         labels |= {place: Piece(FREE, 0, length) for place, length in self.free.items()}
         roles: set[Hashable] = set()
         dims: list[Dim] = []
+        uses: Counter[Hashable] = Counter()
         for number, column in enumerate(self.columns):
             if column.ordered:
-                dim, role = self._whole(number, column)
+                dim, role = self._whole(number, column, uses)
                 roles.add(role)
             else:
                 dim = coalesced(labels[number, i] for i in range(self.counts[number]))
@@ -276,15 +278,24 @@ class _Frame:
                 free[role] = times(free.get(role, 1), length)
         return roles | {(role, "free", length) for role, length in free.items()}
 
-    def _whole(self, number: int, column: Column) -> tuple[Dim, Hashable]:
-        """What an ordered column counts in the result, and how the term names its use."""
-        rows = self.wholes[number]
-        use = (column.role, tuple((slot, dim) for slot, dim in rows if dim))
+    def _whole(
+        self, number: int, column: Column, uses: Counter[Hashable]
+    ) -> tuple[Dim, Hashable]:
+        """What an ordered column counts in the result, and how the term names its use.
+
+        Columns along which no operand changes may be used alike: they are numbered, as they are
+        indices of their own still. Along such a column the result may change.
+        """
+        rows = tuple((slot, dim) for slot, dim in self.wholes[number] if dim)
+        use = (column.role, rows, uses[column.role, rows])
+        uses[column.role, rows] += 1
         if column.length is None:
-            dims = [dim for _, dim in rows if dim]
-            if len(dims) > 1:
+            if len(rows) > 1:
                 raise NotKnownError("an ordered index of several operands")
-            return (dims[0] if dims else ()), use
+            dim = rows[0][1] if rows else ()
+            if all(piece.base != FREE for piece in dim):
+                return dim, use
+            return self.table.axis(extent(dim), "index", *use), use
         return self.table.axis(column.length, "index", *use), use
 
 

@@ -20,6 +20,9 @@ from relayout.verify.proof.table import NotKnownError, Table, Value
 from relayout.verify.proof.views import exact
 
 STANDARD = ("", "ai.onnx")
+# Two nodes that draw numbers do not draw the same; in both models one is known by its name.
+DRAWING = ("Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike")
+DRAWING += ("RandomUniform", "RandomUniformLike")
 FunctionKey = tuple[str, str, str]
 
 
@@ -102,6 +105,8 @@ class Scope:
         inputs = tuple(exact(call.table, value) for value in call.operands)
         try:
             key = call.key()
+            if call.node.op_type in DRAWING:
+                key += (call.table.unlike_any() if self.depth else call.node.output[0],)
         except NotKnownError:
             key = (call.node.op_type, call.table.unlike_any())
         rank = rank_of(call)

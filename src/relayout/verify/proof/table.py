@@ -119,12 +119,16 @@ class Table:
         return True
 
     def factor(self, number: float) -> float:
-        """A factor, as it was met first: rounded products of the same numbers are one factor."""
+        """A factor; if rounding may change, as it was met first: rounded products are one factor."""
+        if self.ledger is None:
+            return number
         known = (one for one in self.factors if isclose(one, number, rel_tol=FACTOR_TOLERANCE))
         found = next(known, None)
         if found is None:
             found = number
             self.factors.append(number)
+        if found != number:
+            self.step("factors rounded otherwise")
         return found
 
     def term(self, *key: Hashable) -> int:

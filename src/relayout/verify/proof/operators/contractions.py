@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from relayout.verify.proof.call import Call, Rule
 from relayout.verify.proof.frames import Column, combined
 from relayout.verify.proof.operators.elementwise import aligned, elementwise
@@ -40,7 +38,7 @@ def scaled(table: Table, value: Value, factor: float) -> Value:
     before, inner = factor_of(table, value)
     if before != 1 and table.step("factors put together"):
         return scaled(table, inner, before * factor)
-    number = table.factor(float(np.float32(factor)))
+    number = table.factor(float(factor))
     return replace(value, term=table.term("scaled", value.term, number), data=None)
 
 

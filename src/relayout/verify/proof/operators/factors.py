@@ -27,11 +27,11 @@ def _divide(call: Call) -> list[Value]:
 
 
 def _number(table: Table, value: Value) -> float | None:
-    """The one floating-point number that a constant holds."""
+    """The one floating-point number that a constant holds, unless it is 0, which has a sign."""
     array = table.arrays.get(value.term)
     if array is None or array.size != 1 or value.pieces or array.dtype.kind != "f":
         return None
-    return float(array[0])
+    return float(array[0]) or None
 
 
 RULES: dict[tuple[str, str], Rule] = {

@@ -75,7 +75,7 @@ def _slice(call: Call) -> list[Value]:
     if data is not None and value.rank == 1 and len(starts) == 1:
         start, end = starts[0], ends[0]
         if isinstance(start, int) and isinstance(end, int):
-            elements = data.elements[slice(start, end if abs(end) < BEYOND else None, steps[0])]
+            elements = data.elements[slice(start, end, steps[0])]
             return [of_data(call.table, Data(data.kind, elements), (len(elements),))]
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
         value = _sliced(call, value, axis % value.rank, start, end, step)
@@ -161,7 +161,7 @@ def _resize(call: Call) -> list[Value]:
             continue
         role = ("resize", scale, after)
         columns[axis] = Column(((0, axis),), role, ordered=True, length=after)
-    key = (call.node.op_type, call.settings("axes", "scales"))
+    key = (call.node.op_type, call.since > 10, call.settings("axes", "scales"))
     return [combined(call.table, key, [value], columns)]
 
 

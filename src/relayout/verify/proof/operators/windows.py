@@ -41,6 +41,8 @@ def windows(call: Call, lengths: tuple[Length, ...], sizes: tuple[Length, ...]) 
     dilations = call.attribute("dilations", (1,) * count)
     pads = call.attribute("pads", (0,) * (2 * count))
     same = call.text("auto_pad", "NOTSET")
+    if tuple(call.attribute("kernel_shape", sizes)) != tuple(sizes):
+        raise NotKnownError("a window of other lengths than its weight")
     found = []
     for i, (length, size) in enumerate(zip(lengths, sizes, strict=True)):
         if not isinstance(size, int):
