@@ -123,7 +123,7 @@ def judged(case: Case, twin: onnx.ModelProto) -> str:
     try:
         apart = case.apart(twin, proof)
     except CannotRunError:
-        return "WRONG: proved, cannot run" if proof.holds else "cannot run"
+        return "proved, cannot run" if proof.holds else "cannot run"
     if not proof.holds:
         return "equal, not proved" if apart <= EQUAL else "different, not proved"
     if apart > (ROUNDED if proof.ledger else EQUAL):
@@ -153,19 +153,19 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--processes", type=int, default=2)
     given = parser.parse_args()
-    start, total, first = time.time(), Tally(), given.seed
+    start, total, first, shown = time.time(), Tally(), given.seed, 0
     with Pool(given.processes) as pool:
         while total.counts["pairs"] < given.pairs:
             for tally in pool.imap_unordered(tried, range(first, first + 400), 20):
                 total.add(tally)
             first += 400
+            print(f"{time.time() - start:.0f} s: {dict(total.counts)}", *total.wrong[shown:], sep="\n", flush=True)
+            shown = len(total.wrong)
     spent = time.time() - start
     pairs = total.counts.pop("pairs")
     print(f"{pairs} pairs of {first - given.seed} models, {spent:.0f} s, {pairs / spent:.0f} a second")
     for verdict, count in sorted(total.counts.items()):
         print(f"  {verdict}: {count}")
-    for line in total.wrong[:40]:
-        print(line)
 
 
 if __name__ == "__main__":

@@ -89,7 +89,7 @@ class Builder:
             shape = types[name].tensor_type.shape.dim if name in types else ()
             sizes = [dim.dim_value for dim in shape]
             open_ones = name not in types or not all(d.HasField("dim_value") for d in shape)
-            if open_ones or 0 in sizes or np.prod(sizes) > LARGEST:
+            if open_ones or min(sizes, default=1) < 1 or np.prod(sizes) > LARGEST:
                 raise UnfitError
         self.types |= {name: types[name] for name in outputs}
         self.nodes.append(node)

@@ -15,11 +15,14 @@ LENGTHS = (1, 2, 3, 4, 6)
 
 
 def random_model(rng: random.Random) -> onnx.ModelProto:
-    """A model of 5 to 12 nodes, many of whose lengths are equal."""
+    """A model of 5 to 12 nodes, many of whose lengths are equal.
+
+    Most models have a few kinds of steps only, so that these meet in many ways.
+    """
     builder = Builder(rng)
     _inputs(builder)
-    steps = [step for _, step in WEIGHTED]
-    weights = [weight for weight, _ in WEIGHTED]
+    few = rng.sample(WEIGHTED, rng.choice([4, 6, 8, len(WEIGHTED)]))
+    steps, weights = [step for _, step in few], [weight for weight, _ in few]
     wanted = rng.randrange(5, 11)
     for _ in range(8 * wanted):
         if len(builder.nodes) >= wanted:
@@ -38,8 +41,9 @@ def _inputs(builder: Builder) -> None:
     shape = [length] * rank
     if rng.random() < 0.3:
         shape = [rng.choice(LENGTHS) for _ in shape]
-    elif rng.random() < 0.3:
-        shape[rng.randrange(rank)] = 1
+    elif rng.random() < 0.4:
+        for axis in rng.sample(range(rank), rng.choice([1, 1, 2])):
+            shape[axis] = 1
     for _ in range(rng.choice([1, 2, 2, 3])):
         builder.input(shape)
         if rng.random() < 0.3:

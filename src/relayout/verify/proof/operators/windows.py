@@ -41,8 +41,7 @@ def windows(call: Call, lengths: tuple[Length, ...], sizes: tuple[Length, ...]) 
     dilations = call.attribute("dilations", (1,) * count)
     pads = call.attribute("pads", (0,) * (2 * count))
     same = call.text("auto_pad", "NOTSET")
-    if tuple(call.attribute("kernel_shape", sizes)) != tuple(sizes):
-        raise NotKnownError("a window of other lengths than its weight")
+    _check_kernel(call, sizes)
     found = []
     for i, (length, size) in enumerate(zip(lengths, sizes, strict=True)):
         if not isinstance(size, int):
@@ -57,6 +56,11 @@ def windows(call: Call, lengths: tuple[Length, ...], sizes: tuple[Length, ...]) 
             result = _last_inside(result, length, before, strides[i], call)
         found.append(Window(size, strides[i], dilations[i], before, after, result))
     return found
+
+
+def _check_kernel(call: Call, sizes: tuple[Length, ...]) -> None:
+    if tuple(call.attribute("kernel_shape", sizes)) != tuple(sizes):
+        raise NotKnownError("a window of other lengths than its weight")
 
 
 def _moved(length: Length, around: int, reach: int, stride: int, *, ceil: int) -> Length:
@@ -154,6 +158,7 @@ def _conv_transpose(call: Call) -> list[Value]:
     value, weight, _ = grouped(call, call.operand(0), call.operand(1))
     weight = transposed(weight, (0, 2, 1, *range(3, weight.rank)))
     lengths, sizes = value.shape[3:], weight.shape[3:]
+    _check_kernel(call, sizes)
     count = len(lengths)
     strides = call.attribute("strides", (1,) * count)
     dilations = call.attribute("dilations", (1,) * count)
