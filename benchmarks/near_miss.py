@@ -20,8 +20,16 @@ import onnx
 from benchmarks.near_misses.edits import EDITS
 from benchmarks.near_misses.models import random_model
 from benchmarks.near_misses.rewrites import REWRITES
-from benchmarks.near_misses.truth import EQUAL, ROUNDED, CannotRunError, Feeds, Runner
-from benchmarks.near_misses.truth import difference, feeds
+from benchmarks.near_misses.truth import (
+    EQUAL,
+    ROUNDED,
+    Array,
+    CannotRunError,
+    Feeds,
+    Runner,
+    difference,
+    feeds,
+)
 from relayout import optimize
 from relayout.verify.proof.proof import prove_models
 from relayout.verify.proof.verdict import Proof
@@ -43,12 +51,16 @@ class Tally:
         self.wrong += other.wrong
 
 
+Run = tuple[dict[str, int], Feeds, list[Array]]
+"""Lengths of open axes, inputs and results."""
+
+
 @dataclass
 class Case:
     """A model with the results of its runs."""
 
     model: onnx.ModelProto
-    runs: list[tuple[dict[str, int], Feeds, list]]
+    runs: list[Run]
 
     @classmethod
     def of(cls, model: onnx.ModelProto, seed: int) -> Case | None:
@@ -61,7 +73,7 @@ class Case:
             except CannotRunError:
                 if not bound:
                     return None
-        return cls(model, runs) if runs else None
+        return cls(model, runs) if runs and _as_declared(model, runs[0]) else None
 
     def apart(self, twin: onnx.ModelProto, proof: Proof) -> float:
         """How far both are apart, at lengths for which the proof holds, as soon as it is clear."""
@@ -72,6 +84,15 @@ class Case:
             if worst > ROUNDED:
                 break
         return worst
+
+
+def _as_declared(model: onnx.ModelProto, run: Run) -> bool:
+    """Whether the results have the shapes that shape inference found."""
+    bound, _, results = run
+    shapes = [
+        [dim.dim_value for dim in port.type.tensor_type.shape.dim] for port in model.graph.output
+    ]
+    return bool(bound) or shapes == [list(one.shape) for one in results]
 
 
 def _holds(condition: str, bound: dict[str, int]) -> bool:

@@ -37,6 +37,7 @@ class Builder:
         self.functions: list[onnx.FunctionProto] = []
         self.types: dict[str, TypeProto] = {}
         self.inputs: list[str] = []
+        self.focus: str | None = None
         self.count = 0
 
     def name(self) -> str:
@@ -54,10 +55,12 @@ class Builder:
         return [n for n in made if self.kind(n) == kind and len(self.shape(n)) in ranks]
 
     def pick(self, ranks: Sequence[int] = range(9), kind: int = DOUBLE) -> str:
-        """A value, mostly one of the last."""
+        """The value in focus, or mostly one of the last."""
         found = self.values(kind, ranks)
         if not found:
             raise UnfitError
+        if self.focus in found:
+            return self.focus
         return found[-1 - int(len(found) * self.rng.random() ** 2)]
 
     def input(self, shape: Sequence[int], kind: int = DOUBLE) -> str:

@@ -8,9 +8,40 @@ import onnx
 
 from benchmarks.near_misses.bodies import branches, function, loop
 from benchmarks.near_misses.build import Builder, UnfitError
-from benchmarks.near_misses.steps import STEPS
+from benchmarks.near_misses.steps import (
+    STEPS,
+    Step,
+    binary,
+    choice,
+    conv,
+    conv_transpose,
+    einsum,
+    expanded,
+    gemm,
+    normalised,
+    padded,
+    parted,
+    placed,
+    pool,
+    product,
+    quantised,
+    reduced,
+    reshaped,
+    resized,
+    searched,
+    slope,
+    transposed,
+    view,
+    walked,
+)
 
 WEIGHTED = (*STEPS, (1, branches), (1, loop), (1, function))
+REPEATED = (expanded, walked, walked, walked, parted, transposed, loop)
+CAPTURED = (transposed, transposed, binary, product, einsum, gemm, reduced, choice)
+WINDOWS = (conv, conv_transpose, pool, padded, resized, transposed, reshaped, reduced)
+PIECES = (reshaped, reshaped, transposed, parted, placed, reduced, normalised, binary, view)
+CONSTANTS = (slope, product, gemm, conv, normalised, quantised, binary, transposed)
+THEMES: tuple[tuple[Step, ...], ...] = (REPEATED, CAPTURED, WINDOWS, PIECES, CONSTANTS)
 LENGTHS = (1, 2, 3, 4, 6)
 
 
@@ -21,8 +52,7 @@ def random_model(rng: random.Random) -> onnx.ModelProto:
     """
     builder = Builder(rng)
     _inputs(builder)
-    few = rng.sample(WEIGHTED, rng.choice([4, 6, 8, len(WEIGHTED)]))
-    steps, weights = [step for _, step in few], [weight for weight, _ in few]
+    steps, weights = _kinds(rng)
     wanted = rng.randrange(5, 11)
     for _ in range(8 * wanted):
         if len(builder.nodes) >= wanted:
@@ -35,14 +65,25 @@ def random_model(rng: random.Random) -> onnx.ModelProto:
     return _opened(rng, builder.model())
 
 
+def _kinds(rng: random.Random) -> tuple[list[Step], list[int]]:
+    """Kinds of steps and how often each is drawn."""
+    if rng.random() < 0.6:
+        theme = list(rng.choice(THEMES))
+        return theme, [1] * len(theme)
+    few = rng.sample(WEIGHTED, rng.choice([5, 8, len(WEIGHTED)]))
+    return [step for _, step in few], [weight for weight, _ in few]
+
+
 def _inputs(builder: Builder) -> None:
     rng = builder.rng
     rank, length = rng.choice([2, 2, 3, 3, 4, 4]), rng.choice([2, 2, 3, 4])
     shape = [length] * rank
-    if rng.random() < 0.3:
+    if rng.random() < 0.1:
+        shape = [1] * rank
+    elif rng.random() < 0.3:
         shape = [rng.choice(LENGTHS) for _ in shape]
     elif rng.random() < 0.4:
-        for axis in rng.sample(range(rank), rng.choice([1, 1, 2])):
+        for axis in rng.sample(range(rank), rng.choice([1, 2, 2])):
             shape[axis] = 1
     for _ in range(rng.choice([1, 2, 2, 3])):
         builder.input(shape)

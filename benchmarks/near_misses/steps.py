@@ -241,6 +241,8 @@ def pool(b: Builder) -> None:
     name = b.pick([3, 4])
     space = b.shape(name)[2:]
     kernel = [b.rng.choice([1, 2, 2, 3]) for _ in space]
+    if b.rng.random() < 0.3:
+        kernel = [2] * len(space)
     given = _window(b, len(space), kernel)
     op = b.rng.choice(["MaxPool", "AveragePool", "AveragePool", "LpPool"])
     if op == "AveragePool":
@@ -373,6 +375,8 @@ def padded(b: Builder) -> None:
     name = b.pick(range(1, 5))
     rank = len(b.shape(name))
     pads = [b.rng.choice([0, 0, 1, 2]) for _ in range(2 * rank)]
+    if b.rng.random() < 0.4:
+        pads = [0] * rank + [b.rng.choice([1, 2])] * rank
     mode = b.rng.choice(["constant", "constant", "edge", "reflect", "wrap"])
     inputs = [name, b.constant(np.array(pads))]
     if mode == "constant" and b.rng.random() < 0.5:
@@ -389,7 +393,7 @@ def resized(b: Builder) -> None:
     if mode == "nearest":
         given["nearest_mode"] = b.rng.choice(["floor", "round_prefer_floor", "ceil"])
     if b.rng.random() < 0.5:
-        scales = np.array([1.0, 1.0, *(b.rng.choice([1.0, 2.0, 1.5]) for _ in range(rank - 2))])
+        scales = np.array([1.0, 1.0, *(b.rng.choice([1.0, 2.0, 2.0, 1.5]) for _ in range(rank - 2))])
         b.add("Resize", [name, "", b.constant(scales.astype(np.float32))], **given)
     else:
         sizes = [*b.shape(name)[:2], *(b.rng.choice([2, 3, 4]) for _ in range(rank - 2))]
@@ -417,10 +421,29 @@ def cast(b: Builder) -> None:
     b.add("Cast", [whole], to=DOUBLE)
 
 
+def walked(b: Builder) -> None:
+    """Axes along which nothing changes, an operator that changes that, and one that sees it."""
+    name = b.pick(range(1, 5))
+    rank = len(b.shape(name))
+    axes = b.rng.sample(range(rank), b.rng.randrange(1, rank + 1))
+    name = b.add("ReduceMean", [name, b.constant(np.array(axes))])
+    if b.rng.random() < 0.6:
+        shape = [3 if axis in axes else n for axis, n in enumerate(b.shape(name))]
+        name = b.add("Expand", [name, b.constant(np.array(shape, np.int64))])
+    try:
+        b.focus = name
+        b.rng.choice([searched, padded, padded, pool, resized, normalised])(b)
+        b.focus = b.nodes[-1].output[0]
+        b.rng.choice([parted, parted, normalised, transposed, reduced, searched])(b)
+    finally:
+        b.focus = None
+
+
 STEPS: tuple[tuple[int, Step], ...] = (
     (4, unary), (7, binary), (2, quotient), (2, choice), (1, slope), (7, transposed),
     (5, reshaped), (4, view), (4, product), (2, gemm), (3, einsum), (3, conv),
     (2, conv_transpose), (3, pool), (4, reduced), (3, searched), (4, normalised), (3, placed),
     (4, parted), (1, found), (3, padded), (2, resized), (2, quantised), (1, cast), (1, expanded),
+    (1, walked),
 )  # fmt: skip
 """Each with how often it is drawn."""

@@ -93,9 +93,10 @@ def _top_k(call: Call) -> list[Value]:
 def _cumulative(call: Call) -> list[Value]:
     value, axes = call.operand(0), call.numbers(1)
     assert axes is not None
+    axis = call.place(axes[0], value.rank)
     columns = [
         Column(((0, d),), "cumulative", ordered=True)
-        if d == axes[0] % value.rank
+        if d == axis
         else Column(((0, d),))
         for d in range(value.rank)
     ]
