@@ -8,6 +8,7 @@ import onnx
 
 from benchmarks.near_misses.bodies import branches, function, loop
 from benchmarks.near_misses.build import Builder, UnfitError
+from benchmarks.near_misses.places import expanded, padded, parted, placed, reshaped, resized, view
 from benchmarks.near_misses.steps import (
     STEPS,
     Step,
@@ -16,22 +17,14 @@ from benchmarks.near_misses.steps import (
     conv,
     conv_transpose,
     einsum,
-    expanded,
     gemm,
     normalised,
-    padded,
-    parted,
-    placed,
     pool,
     product,
     quantised,
     reduced,
-    reshaped,
-    resized,
-    searched,
     slope,
     transposed,
-    view,
     walked,
 )
 

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from benchmarks.near_misses.build import BOOL, DOUBLE, FLOAT, INT, Builder, UnfitError
+from benchmarks.near_misses.build import BOOL, DOUBLE, FLOAT, INT, Builder
+from benchmarks.near_misses.places import (
+    expanded,
+    factors_of,
+    found,
+    padded,
+    parted,
+    placed,
+    reshaped,
+    resized,
+    view,
+)
 
 Step = Callable[[Builder], object]
 UNARY = ("Relu", "Neg", "Tanh", "Sigmoid", "Abs", "Sin", "Erf", "Softplus", "Round", "HardSwish")
@@ -77,76 +87,6 @@ def slope(b: Builder) -> None:
     b.add("PRelu", [one, b.drawn(kept)])
 
 
-def _factors(n: int) -> list[tuple[int, int]]:
-    return [(k, n // k) for k in range(1, n + 1) if n % k == 0]
-
-
-def reshaped(b: Builder) -> None:
-    name = b.pick()
-    shape = list(b.shape(name))
-    way = b.rng.random()
-    if way < 0.4 and len(shape) > 1:
-        at = b.rng.randrange(len(shape) - 1)
-        shape[at : at + 2] = [shape[at] * shape[at + 1]]
-    elif way < 0.75 and shape:
-        at = b.rng.randrange(len(shape))
-        shape[at : at + 1] = b.rng.choice(_factors(shape[at]))
-    else:
-        parts, left = [], math.prod(shape)
-        while left > 1 and len(parts) < 3:
-            one, left = b.rng.choice(_factors(left))
-            parts.append(one)
-        shape = [*parts, left]
-    if b.rng.random() < 0.3 and shape:
-        shape[b.rng.randrange(len(shape))] = -1
-    b.add("Reshape", [name, b.constant(np.array(shape, np.int64))])
-
-
-def view(b: Builder) -> None:
-    way = b.rng.randrange(6)
-    if way == 0:
-        name = b.pick(range(4))
-        axis = b.rng.randrange(-len(b.shape(name)) - 1, len(b.shape(name)) + 1)
-        b.add("Unsqueeze", [name, b.constant(np.array([axis]))])
-    elif way == 1:
-        units = [n for n in b.values() if 1 in b.shape(n)]
-        if not units:
-            raise UnfitError
-        name = b.rng.choice(units)
-        axes = [i for i, n in enumerate(b.shape(name)) if n == 1]
-        b.add("Squeeze", [name, b.constant(np.array([b.rng.choice(axes)]))])
-    elif way == 2:
-        name = b.pick(range(1, 4))
-        b.add("Flatten", [name], axis=b.rng.randrange(len(b.shape(name)) + 1))
-    elif way == 3:
-        expanded(b)
-    elif way == 4:
-        name = b.pick(range(1, 5))
-        repeats = [b.rng.choice([1, 1, 2, 3]) for _ in b.shape(name)]
-        b.add("Tile", [name, b.constant(np.array(repeats))])
-    else:
-        blocks(b)
-
-
-def expanded(b: Builder) -> None:
-    name = b.pick(range(4))
-    if b.rng.random() < 0.5 and b.shape(name):
-        axes = b.constant(np.array([b.rng.randrange(len(b.shape(name)))]))
-        name = b.add("ReduceMean", [name, axes])
-    shape = [n if n > 1 else b.rng.choice([1, 2, 3]) for n in b.shape(name)]
-    if b.rng.random() < 0.3:
-        shape = [b.rng.choice([2, 3]), *shape]
-    b.add("Expand", [name, b.constant(np.array(shape, np.int64))])
-
-
-def blocks(b: Builder) -> None:
-    name = b.pick([4])
-    if b.rng.random() < 0.5:
-        b.add("DepthToSpace", [name], blocksize=2, mode=b.rng.choice(["DCR", "CRD"]))
-    else:
-        b.add("SpaceToDepth", [name], blocksize=2)
-
-
 def product(b: Builder) -> None:
     name = b.pick(range(1, 5))
     way = b.rng.random()
@@ -174,7 +114,10 @@ def gemm(b: Builder) -> None:
     weight = b.rng.choice(fits) if fits and b.rng.random() < 0.5 else None
     weight = weight or b.drawn((n, k) if trans_b else (k, n))
     bias = b.drawn(b.rng.choice([(n,), (m, n), (m, 1), (1,), ()]))
-    factors = {"alpha": b.rng.choice([1.0, 1.0, 0.5]), "beta": b.rng.choice([1.0, 1.0, 2.0])}
+    factors: dict[str, Any] = {
+        "alpha": b.rng.choice([1.0, 1.0, 0.5]),
+        "beta": b.rng.choice([1.0, 1.0, 2.0]),
+    }
     b.add("Gemm", [name, weight, bias], transA=trans_a, transB=trans_b, **factors)
 
 
@@ -194,7 +137,9 @@ def einsum(b: Builder) -> None:
     kept = [x for x in dict.fromkeys([*first, *second]) if b.rng.random() < 0.6]
     b.rng.shuffle(kept)
     if b.rng.random() < 0.15:
-        b.add("Einsum", [one], equation=f"{''.join(first)}->{''.join(x for x in kept if x in first)}")
+        b.add(
+            "Einsum", [one], equation=f"{''.join(first)}->{''.join(x for x in kept if x in first)}"
+        )
         return
     b.add("Einsum", [one, other], equation=f"{''.join(first)},{''.join(second)}->{''.join(kept)}")
 
@@ -214,7 +159,7 @@ def _window(b: Builder, count: int, kernel: Sequence[int]) -> dict[str, Any]:
 def conv(b: Builder) -> None:
     name = b.pick([3, 4])
     _, channels, *space = b.shape(name)
-    groups = b.rng.choice([g for g, _ in _factors(channels)])
+    groups = b.rng.choice([g for g, _ in factors_of(channels)])
     kernel = [b.rng.choice([1, 2, 2, 3]) for _ in space]
     if b.rng.random() < 0.25:
         kernel = [1 for _ in space]
@@ -227,13 +172,18 @@ def conv(b: Builder) -> None:
 def conv_transpose(b: Builder) -> None:
     name = b.pick([3, 4])
     _, channels, *space = b.shape(name)
-    groups = b.rng.choice([g for g, _ in _factors(channels)])
+    groups = b.rng.choice([g for g, _ in factors_of(channels)])
     kernel = [b.rng.choice([1, 2, 3]) for _ in space]
     weight = b.drawn([channels, b.rng.choice([1, 2]), *kernel])
     pads = [b.rng.choice([0, 0, 1]) if k > 1 else 0 for k in (*kernel, *kernel)]
     strides = [b.rng.choice([1, 2]) for _ in space]
     extra = [b.rng.choice([0, 1]) if s > 1 else 0 for s in strides]
-    given = {"strides": strides, "pads": pads, "output_padding": extra, "kernel_shape": kernel}
+    given: dict[str, Any] = {
+        "strides": strides,
+        "pads": pads,
+        "output_padding": extra,
+        "kernel_shape": kernel,
+    }
     b.add("ConvTranspose", [name, weight], group=groups, **given)
 
 
@@ -279,7 +229,7 @@ def searched(b: Builder) -> None:
         b.add("TopK", [name, count], 2, axis=axis, largest=b.rng.randrange(2))
         b.add("Cast", [b.nodes[-1].output[1]], to=DOUBLE)
     elif way == 2:
-        given = {"exclusive": b.rng.randrange(2), "reverse": b.rng.randrange(2)}
+        given: dict[str, Any] = {"exclusive": b.rng.randrange(2), "reverse": b.rng.randrange(2)}
         b.add("CumSum", [name, b.constant(np.array(axis))], **given)
     else:
         b.add("Hardmax", [name], axis=axis)
@@ -310,94 +260,11 @@ def normalised(b: Builder) -> None:
     elif way == 6:
         name = b.pick([3, 4])
         channels = b.shape(name)[1]
-        groups = b.rng.choice([g for g, _ in _factors(channels)])
+        groups = b.rng.choice([g for g, _ in factors_of(channels)])
         pair = [b.drawn([channels]), b.drawn([channels])]
         b.add("GroupNormalization", [name, *pair], num_groups=groups)
     else:
         b.add("LRN", [b.pick([4])], size=b.rng.choice([1, 3]), alpha=0.5)
-
-
-def placed(b: Builder) -> None:
-    name = b.pick(range(1, 5))
-    rank = len(b.shape(name))
-    axis = b.rng.randrange(-rank, rank)
-    alike = [n for n in b.values() if b.shape(n) == b.shape(name)]
-    others = [b.rng.choice(alike) for _ in range(b.rng.randrange(1, 3))]
-    if b.rng.random() < 0.3:
-        others[0] = b.drawn(b.shape(name))
-    inputs = [name, *others]
-    b.rng.shuffle(inputs)
-    b.add("Concat", inputs, axis=axis)
-
-
-def parted(b: Builder) -> None:
-    name = b.pick(range(1, 5))
-    rank = len(b.shape(name))
-    axis = b.rng.randrange(rank)
-    length = b.shape(name)[axis]
-    way = b.rng.randrange(3)
-    if way == 0 and length > 1:
-        first = b.rng.randrange(1, length)
-        b.add("Split", [name, b.constant(np.array([first, length - first]))], 2, axis=axis)
-    elif way == 1:
-        start, end = sorted(b.rng.sample(range(length + 1), 2))
-        step = b.rng.choice([1, 1, 2])
-        bounds = [[start], [end], [axis], [step]]
-        if b.rng.random() < 0.2:
-            bounds = [[-1], [-100], [axis], [-1]]
-        b.add("Slice", [name, *(b.constant(np.array(one)) for one in bounds)])
-    else:
-        count = b.rng.randrange(1, 4)
-        numbers: Any = [b.rng.randrange(-length, length) for _ in range(count)]
-        if b.rng.random() < 0.2:
-            numbers = numbers[0]
-        elif b.rng.random() < 0.2:
-            numbers = [numbers, numbers[::-1]]
-        b.add("Gather", [name, b.constant(np.array(numbers))], axis=axis)
-
-
-def found(b: Builder) -> None:
-    """Elements found by numbers that are computed."""
-    name = b.pick(range(2, 4))
-    rank = len(b.shape(name))
-    axis = b.rng.randrange(rank)
-    number = b.add("ArgMax", [name], axis=axis, keepdims=b.rng.randrange(2))
-    way = b.rng.randrange(3)
-    if way == 0:
-        b.add("Gather", [name, number], axis=axis)
-    elif way == 1:
-        b.add("GatherElements", [name, number], axis=axis)
-    else:
-        b.add("Trilu", [name], upper=b.rng.randrange(2))
-
-
-def padded(b: Builder) -> None:
-    name = b.pick(range(1, 5))
-    rank = len(b.shape(name))
-    pads = [b.rng.choice([0, 0, 1, 2]) for _ in range(2 * rank)]
-    if b.rng.random() < 0.4:
-        pads = [0] * rank + [b.rng.choice([1, 2])] * rank
-    mode = b.rng.choice(["constant", "constant", "edge", "reflect", "wrap"])
-    inputs = [name, b.constant(np.array(pads))]
-    if mode == "constant" and b.rng.random() < 0.5:
-        inputs.append(b.constant(np.array(b.rng.choice([0.0, 1.5]))))
-    b.add("Pad", inputs, mode=mode)
-
-
-def resized(b: Builder) -> None:
-    name = b.pick([3, 4])
-    rank = len(b.shape(name))
-    mode = b.rng.choice(["nearest", "linear"])
-    place = b.rng.choice(["half_pixel", "asymmetric", "align_corners"])
-    given = {"mode": mode, "coordinate_transformation_mode": place}
-    if mode == "nearest":
-        given["nearest_mode"] = b.rng.choice(["floor", "round_prefer_floor", "ceil"])
-    if b.rng.random() < 0.5:
-        scales = np.array([1.0, 1.0, *(b.rng.choice([1.0, 2.0, 2.0, 1.5]) for _ in range(rank - 2))])
-        b.add("Resize", [name, "", b.constant(scales.astype(np.float32))], **given)
-    else:
-        sizes = [*b.shape(name)[:2], *(b.rng.choice([2, 3, 4]) for _ in range(rank - 2))]
-        b.add("Resize", [name, "", "", b.constant(np.array(sizes, np.int64))], **given)
 
 
 def quantised(b: Builder) -> None:
@@ -421,6 +288,10 @@ def cast(b: Builder) -> None:
     b.add("Cast", [whole], to=DOUBLE)
 
 
+WALKING: tuple[Step, ...] = (searched, padded, padded, pool, resized, normalised)
+SEEING: tuple[Step, ...] = (parted, parted, normalised, transposed, reduced, searched)
+
+
 def walked(b: Builder) -> None:
     """Axes along which nothing changes, an operator that changes that, and one that sees it."""
     name = b.pick(range(1, 5))
@@ -432,9 +303,9 @@ def walked(b: Builder) -> None:
         name = b.add("Expand", [name, b.constant(np.array(shape, np.int64))])
     try:
         b.focus = name
-        b.rng.choice([searched, padded, padded, pool, resized, normalised])(b)
+        b.rng.choice(WALKING)(b)
         b.focus = b.nodes[-1].output[0]
-        b.rng.choice([parted, parted, normalised, transposed, reduced, searched])(b)
+        b.rng.choice(SEEING)(b)
     finally:
         b.focus = None
 

@@ -278,9 +278,7 @@ class _Frame:
                 free[role] = times(free.get(role, 1), length)
         return roles | {(role, "free", length) for role, length in free.items()}
 
-    def _whole(
-        self, number: int, column: Column, uses: Counter[Hashable]
-    ) -> tuple[Dim, Hashable]:
+    def _whole(self, number: int, column: Column, uses: Counter[Hashable]) -> tuple[Dim, Hashable]:
         """What an ordered column counts in the result, and how the term names its use.
 
         Columns along which no operand changes may be used alike: they are numbered, as they are

@@ -119,7 +119,7 @@ class Table:
         return True
 
     def factor(self, number: float) -> float:
-        """A factor; if rounding may change, as it was met first: rounded products are one factor."""
+        """A factor; if rounding may change, as it was met first, so that products are one factor."""
         if self.ledger is None:
             return number
         known = (one for one in self.factors if isclose(one, number, rel_tol=FACTOR_TOLERANCE))
