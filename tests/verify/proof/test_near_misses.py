@@ -65,6 +65,11 @@ LEFT_OVER = """
 g (double[2, 3] x) => (double[2, 3] y) <double[3] scale = {1, 2, 3}> {
     y = LayerNormalization<axis = AXIS>(x, scale)
 }"""
+PICKED = """
+g (double[1] x) => (double y) <int64[1] three = {3}, int64 at = {PLACE}> {
+    repeated = Expand(x, three)
+    y = Gather(repeated, at)
+}"""
 WALKS = ("CumSum(repeated, axis)", "Hardmax<axis = 1>(repeated)", "LRN<size = 3>(repeated)")
 
 
@@ -79,6 +84,7 @@ NEAR_MISSES = {
     "axes that a loop carries": _pair(CARRIED, "PERM", "[0, 1]", "[1, 0]"),
     "numbers drawn once or twice": _pair(DRAWN, "OTHER", "one", "other"),
     "an attribute in the branch of a function": _pair(CHOSEN, "SLOPE", "0.25", "0.5"),
+    "an element that is not there": _pair(PICKED, "PLACE", "2", "3"),
     "an axis that is not there": _pair(LEFT_OVER, "AXIS", "1", "3"),
 } | {
     f"a repeated axis in {walk}": _pair(REPEATED.replace("WALK", walk), "PLACE", "0", "2")
