@@ -21,8 +21,8 @@ from relayout.verify.proof.views import exact
 
 STANDARD = ("", "ai.onnx")
 # Two nodes that draw numbers do not draw the same; in both models one is known by its name.
-DRAWING = ("Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike")
-DRAWING += ("RandomUniform", "RandomUniformLike")
+DRAWING = {"Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike"}
+DRAWING |= {"RandomUniform", "RandomUniformLike"}
 FunctionKey = tuple[str, str, str]
 
 
