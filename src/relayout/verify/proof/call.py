@@ -95,7 +95,13 @@ class NodeCall:
         return onnx.defs.get_schema(self.node.op_type, self.version, self.node.domain)
 
     def axis(self, name: str, default: int, rank: int) -> int:
-        return int(self.attribute(name, default)) % max(rank, 1)
+        return self.place(int(self.attribute(name, default)), rank)
+
+    def place(self, axis: int, rank: int) -> int:
+        """An axis counted from the first one."""
+        if not -rank <= axis < max(rank, 1):
+            raise NotKnownError(f"{self.node.op_type} along an axis that is not there")
+        return axis % max(rank, 1)
 
     def constant(self, array: Any) -> TermValue:
         return constant(self.table, array)

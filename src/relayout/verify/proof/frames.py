@@ -297,7 +297,11 @@ class _IndexFrame:
             dims = [dim for _, dim in rows if dim]
             if len(dims) > 1:
                 raise NotKnownError("an ordered index of several operands")
-            return dims[0] if dims else ()
+            dim = dims[0] if dims else ()
+            if all(piece.base != FREE for piece in dim):
+                return dim
+            # What is the same all along may yet change along the result, as sums so far do.
+            length = extent(dim)
         dim = self.table.axis(length, "index", *use)
         # The operands may have an index that was made in the same way: it is not this one.
         taken = any(piece.base == run.label.base for run in self.runs for piece in dim)

@@ -246,6 +246,11 @@ def _bound(
             made = bound.attribute.add()
             made.CopyFrom(attributes[attribute.ref_attr_name])
             made.name = attribute.name
+    for attribute in bound.attribute:
+        for body in [attribute.g] if attribute.HasField("g") else attribute.graphs:
+            inner = [_bound(one, attributes, left_out) for one in body.node]
+            del body.node[:]
+            body.node.extend(inner)
     return bound
 
 

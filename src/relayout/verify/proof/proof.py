@@ -94,7 +94,15 @@ def prove(before: Path, after: Path, *, fix_defaults: bool = False) -> ModelProo
 
     With `fix_defaults` inputs that have defaults are constants.
     """
-    first, second = ReadModel.of(before), ReadModel.of(after)
+    return _proof(ReadModel.of(before), ReadModel.of(after), fix_defaults=fix_defaults)
+
+
+def prove_models(before: onnx.ModelProto, after: onnx.ModelProto) -> ModelProof:
+    """The same for models that hold all their numbers."""
+    return _proof(ReadModel(before, Path()), ReadModel(after, Path()), fix_defaults=False)
+
+
+def _proof(first: ReadModel, second: ReadModel, *, fix_defaults: bool) -> ModelProof:
     canonical: dict[Hashable, Canonical] = {}
     best: ModelProof | None = None
     known: Mapping[str, Length] = {}

@@ -102,12 +102,17 @@ def _left(table: TermTable, key: Key, number: int, start: TermValue) -> TermValu
 def _named_after(table: TermTable, term: int, key: Key, start: TermValue) -> TermValue:
     """A tensor with an index for each of another's; of free ones only the place is known."""
 
-    def named(axis: int, piece: Piece) -> Piece:
-        origin = (axis, piece.extent) if piece.base == FREE else piece
+    def named(axis: int, position: int, piece: Piece) -> Piece:
+        origin = (axis, position, piece.extent) if piece.base == FREE else piece
         return Piece(table.base(*key, origin), 1, piece.extent)
 
-    dims = enumerate(start.known_dims)
-    return TermValue(term, tuple(tuple(named(axis, piece) for piece in dim) for axis, dim in dims))
+    return TermValue(
+        term,
+        tuple(
+            tuple(named(axis, position, piece) for position, piece in enumerate(dim))
+            for axis, dim in enumerate(start.known_dims)
+        ),
+    )
 
 
 def _stacked(table: TermTable, key: Key, number: int, one: TermValue) -> TermValue:

@@ -34,7 +34,7 @@ def _number(table: TermTable, value: TermValue) -> float | None:
     array = table.arrays.get(value.term)
     if array is None or array.size != 1 or value.pieces or array.dtype.kind != "f":
         return None
-    return float(array[0])
+    return float(array[0]) or None
 
 
 RULES: dict[tuple[str, str], Rule] = {

@@ -44,6 +44,8 @@ def _run(value: TermValue, axis: int, indices: TermValue) -> AxisPart | None:
     if not numbers or not all(isinstance(n, int) for n in numbers):
         return None
     whole = [n for n in numbers if isinstance(n, int)]
+    if isinstance(length, int) and not all(-length <= n < length for n in whole):
+        return None
     if min(whole) < 0:
         if not isinstance(length, int):
             return None

@@ -95,10 +95,9 @@ def _top_k(call: NodeCall) -> list[TermValue]:
 def _cumulative(call: NodeCall) -> list[TermValue]:
     value, axes = call.operand(0), call.numbers(1)
     assert axes is not None
+    axis = call.place(axes[0], value.rank)
     columns = [
-        Column(((0, d),), "cumulative", ordered=True)
-        if d == axes[0] % value.rank
-        else Column(((0, d),))
+        Column(((0, d),), "cumulative", ordered=True) if d == axis else Column(((0, d),))
         for d in range(value.rank)
     ]
     return [combined(call.table, ("CumSum", call.settings()), [value], columns)]

@@ -43,6 +43,7 @@ def windows(
     dilations = call.attribute("dilations", (1,) * count)
     pads = call.attribute("pads", (0,) * (2 * count))
     same = call.text("auto_pad", "NOTSET")
+    _check_kernel(call, sizes)
     found = []
     for i, (length, size) in enumerate(zip(lengths, sizes, strict=True)):
         if not isinstance(size, int):
@@ -57,6 +58,11 @@ def windows(
             result = _last_inside(result, length, before, strides[i], call)
         found.append(SlidingWindow(size, strides[i], dilations[i], before, after, result))
     return found
+
+
+def _check_kernel(call: NodeCall, sizes: tuple[Length, ...]) -> None:
+    if tuple(call.attribute("kernel_shape", sizes)) != tuple(sizes):
+        raise NotKnownError("a window of other lengths than its weight")
 
 
 def _moved(length: Length, around: int, reach: int, stride: int, *, ceil: int) -> Length:
@@ -158,6 +164,7 @@ def _conv_transpose(call: NodeCall) -> list[TermValue]:
     value, weight, _ = grouped(call, call.operand(0), call.operand(1))
     weight = transposed(weight, (0, 2, 1, *range(3, weight.rank)))
     lengths, sizes = value.shape[3:], weight.shape[3:]
+    _check_kernel(call, sizes)
     count = len(lengths)
     strides = call.attribute("strides", (1,) * count)
     dilations = call.attribute("dilations", (1,) * count)

@@ -1,0 +1,1 @@
+"""Random models and what is changed in them, to try proofs on."""
