@@ -140,5 +140,12 @@ def test_lists_that_functions_make_longer_are_counted() -> None:
     assert most_entries(given) == 2**6
 
 
+def test_a_function_may_read_nothing() -> None:
+    one = helper.make_node("Constant", [], ["y"], value_ints=[1, 2, 3])
+    own = helper.make_function("local", "own", [], ["y"], [one], [helper.make_opsetid("", 18)])
+    given = model([call("own", "", "y")], functions=[own], opsets=(("", 18), ("local", 1)))
+    assert most_entries(given) == 3
+
+
 def test_what_is_too_long_to_follow_is_reported() -> None:
     assert any(str(MOST_ENTRIES) in notice for notice in load(repeated_concat()).notices)

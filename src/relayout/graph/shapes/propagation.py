@@ -65,7 +65,7 @@ class _Lists:
             return max(given, default=0)
         key = node.domain, node.op_type, node.overload
         if key in self.functions:
-            return max(1, *given) * self._growth(key)
+            return max((1, *given)) * self._growth(key)
         if node.op_type == "Shape":
             return MOST_AXES
         return max((self.of(graph, lengths)[0] for graph in subgraphs_of(node)), default=0)
@@ -73,7 +73,7 @@ class _Lists:
     def _growth(self, key: FunctionKey) -> int:
         """How many times as long a list may be that a function makes of another."""
         if key not in self.growths:
-            self.growths[key] = max(1, *self.of(self.functions[key], {}))
+            self.growths[key] = max((1, *self.of(self.functions[key], {})))
         return self.growths[key]
 
 
