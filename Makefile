@@ -2,13 +2,26 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+SEED ?= 0
+MODELS ?= 20000
+PAIRS ?= 100000
+FILES ?= 5000
 
-.PHONY: demo test lint types layers tests docs format clean
+.PHONY: demo test judge lint types layers tests docs format clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/relayout demo
 
 test: lint types layers tests
+
+# Hours of random models and damaged files; what they found is in docs/trust.md.
+judge: $(VENV)/dev.stamp
+	$(BIN)/python -m benchmarks.judge --models $(MODELS) --seed $(SEED) --compile 4
+	$(BIN)/python -m benchmarks.near_miss --pairs $(PAIRS) --seed $(SEED)
+	$(BIN)/python -m benchmarks.fuzz_files $(FILES) $(SEED)
+	$(BIN)/python -m benchmarks.torch_conformance
+	$(BIN)/python -m benchmarks.feature_graphs
+	$(BIN)/python -m benchmarks.fuse_limits
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
