@@ -90,7 +90,7 @@ def test_values_are_taken_without_being_registered(model: onnx.ModelProto) -> No
 
 def test_results_are_short_at_a_prompt(model: onnx.ModelProto) -> None:
     optimized, fused = relayout.optimize(model), relayout.fuse(model)
-    assert repr(optimized).startswith("<Result 8 -> 1 Transposes; equal")
+    assert repr(optimized).startswith("<Result 8 -> 1 Transposes; proved identical; equal")
     assert repr(fused).startswith("<FuseResult kernels: unfused ")
     assert len(repr(optimized)) < SHORT
     assert len(repr(fused)) < SHORT
@@ -108,7 +108,7 @@ def test_a_long_reason_is_shortened_at_a_prompt() -> None:
         }"""
     )
     for result in (relayout.optimize(model), relayout.fuse(model)):
-        assert "; cannot be verified, " in repr(result)
+        assert "; proved identical; unknown: " in repr(result)
         assert len(repr(result)) < SHORT
         assert len(result.record().verdict) > SHORT
 

@@ -59,8 +59,9 @@ def test_two_reshapes_in_a_row_need_no_conversion() -> None:
 )
 def test_known_operators_and_their_quantised_forms(operator: str, expected: list[str]) -> None:
     read = "u v" if "(u" in operator else "p q"
+    kind = "int32" if "Integer" in operator else "uint8" if "QLinear" in operator else "float"
     text = f"""known (float[4,4,1,1] u, float[4,4,1,1] v, uint8[4,4,1,1] p, uint8[4,4,1,1] q,
-        float s, uint8 zero) => (float y) {{ y = {operator} }}"""
+        float s, uint8 zero) => ({kind} y) {{ y = {operator} }}"""
     assert seen(layouts(text), f"{read} y") == expected
 
 

@@ -19,6 +19,9 @@ BY_NATURE = {
     "backends/torch/lower/": "an operator in terms of torch",
     "backends/torch/runtime/": "what such terms call",
     "backends/torch/providers/": "a kernel is about the operators that it has",
+    "graph/shapes/propagation.py": "what onnx's inference makes of the lists it follows",
+    "graph/io/limits.py": "what the old versions of two operators may not be given",
+    "layout/block_move.py": "two operators as what they do to axes",
     "graph/shapes/ranks.py": "what onnx's inference of single operators leaves open",
 }
 """Where operators are named in numbers, with the reason."""

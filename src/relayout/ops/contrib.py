@@ -78,7 +78,7 @@ def joined_lengths(view: NodeView, _known: Known) -> Entries | None:
     shapes = [view.shape(index) for index in range(FIRST_PART, view.arity, 3)]
     parts = [shape for shape in shapes if shape is not None]
     ranks = {len(part) for part in parts}
-    if not parts or len(parts) < len(shapes) or len(ranks) > 1:
+    if not parts or len(parts) < len(shapes) or len(ranks) > 1 or 0 in ranks:
         return None
     axis = view.integer("axis", 0) % ranks.pop()
     numbers = [length for part in parts if isinstance(length := part[axis], int)]

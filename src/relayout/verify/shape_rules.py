@@ -10,7 +10,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from relayout.verify.linear import OpenLength
-from relayout.verify.symbolic import ONE, Dims, Shapes
+from relayout.verify.symbolic import ONE, OpenShape, Shapes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -146,7 +146,7 @@ def _reshape(found: Shapes, node: onnx.NodeProto) -> None:
     found.dims[node.output[0]] = [None if size == OpenLength.of(-1) else size for size in target]
 
 
-def _left_over(dims: Dims, target: Dims) -> OpenLength | None:
+def _left_over(dims: OpenShape, target: OpenShape) -> OpenLength | None:
     """The length that makes a target have as many elements as a shape."""
     given = list(dims)
     divisor = 1

@@ -19,7 +19,7 @@ from relayout.verify.linear import OpenLength
 if TYPE_CHECKING:
     pass
 
-Dims: TypeAlias = "list[OpenLength | None]"
+OpenShape: TypeAlias = "list[OpenLength | None]"
 ONE = OpenLength.of(1)
 MOST_NUMBERS = 16
 
@@ -28,8 +28,8 @@ MOST_NUMBERS = 16
 class Shapes:
     """What is known so far. `numbers` are tensors that hold lengths, as a flat list."""
 
-    dims: dict[str, Dims] = field(default_factory=dict)
-    numbers: dict[str, Dims] = field(default_factory=dict)
+    dims: dict[str, OpenShape] = field(default_factory=dict)
+    numbers: dict[str, OpenShape] = field(default_factory=dict)
     equations: list[OpenLength] = field(default_factory=list)
     """Lengths that are zero."""
 
@@ -40,7 +40,7 @@ class Shapes:
             array = numpy_helper.to_array(tensor)
             self.numbers[name] = [OpenLength.of(int(number)) for number in array.flat]
 
-    def of_input(self, node: onnx.NodeProto, i: int) -> Dims | None:
+    def of_input(self, node: onnx.NodeProto, i: int) -> OpenShape | None:
         return self.dims.get(node.input[i]) if i < len(node.input) else None
 
     def fixed(self, node: onnx.NodeProto, i: int) -> list[int] | None:
@@ -55,8 +55,8 @@ class Shapes:
         if left is not None and right is not None and left != right:
             self.equations.append(left - right)
 
-    def broadcast(self, shapes: Iterable[Dims | None]) -> Dims | None:
-        found: Dims = []
+    def broadcast(self, shapes: Iterable[OpenShape | None]) -> OpenShape | None:
+        found: OpenShape = []
         for dims in shapes:
             if dims is None:
                 return None

@@ -16,6 +16,10 @@ _SINGLE = OpSchema.FormalParameterOption.Single
 _VARIADIC = OpSchema.FormalParameterOption.Variadic
 
 
+LEFT_OUT = {("Resize", 1), ("Resize", 2)}
+"""Operands that old definitions ask for, though runtimes do without: the region and the scales."""
+
+
 def check_nodes(model: onnx.ModelProto, *, strictly: bool = False) -> None:
     """Refuse nodes with operands, results or attributes that their operators cannot do with.
 
@@ -47,7 +51,7 @@ def _faults(node: onnx.NodeProto, schema: OpSchema, *, strictly: bool) -> Iterat
     if not schema.min_output <= results <= schema.max_output:
         yield f"has {results} of {_range(schema.min_output, schema.max_output)} results"
     for index, name in enumerate(node.input[:operands]):
-        if not name and _is_needed(schema, index):
+        if not name and _is_needed(schema, index) and (node.op_type, index) not in LEFT_OUT:
             yield f"leaves out operand {index}, which it needs"
     given = {attribute.name for attribute in node.attribute}
     for name, declared in schema.attributes.items():

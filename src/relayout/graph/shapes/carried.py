@@ -23,7 +23,7 @@ _Infer: TypeAlias = Callable[[], onnx.ModelProto]
 
 
 @dataclass(frozen=True, slots=True)
-class _Carried:
+class _CarriedShape:
     """One value that a loop carries: as it begins, in the body, and as a round gives it."""
 
     depth: int
@@ -48,7 +48,7 @@ def infer_carried(
 
     def infer_assuming(
         lengths: list[_CarriedLengths | None],
-    ) -> tuple[onnx.ModelProto, list[_Carried]]:
+    ) -> tuple[onnx.ModelProto, list[_CarriedShape]]:
         for place, claim, known in zip(places, claims, lengths, strict=True):
             _assume(place.operand, claim, known)
         found = infer()
@@ -72,14 +72,14 @@ def infer_carried(
         result, found = infer_assuming(assumed)
 
 
-def _carried(graph: onnx.GraphProto, outer: _Types) -> Iterator[_Carried]:
+def _carried(graph: onnx.GraphProto, outer: _Types) -> Iterator[_CarriedShape]:
     """Every carried value of a graph and of those inside it, in the order of the nodes."""
     types = outer.new_child({value.name: value.type for value in _typed(graph)})
     for node in graph.node:
         for body in subgraphs_of(node):
             for initial, operand, result in _states(node, body):
                 begins = types.get(initial, onnx.TypeProto())
-                yield _Carried(len(types.maps), begins, operand, result.type)
+                yield _CarriedShape(len(types.maps), begins, operand, result.type)
             yield from _carried(body, types)
 
 

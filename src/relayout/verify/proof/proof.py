@@ -65,7 +65,7 @@ class ReadModel:
 
 
 @dataclass
-class _Reading:
+class _ReadAsTerms:
     """A model as terms."""
 
     table: TermTable
@@ -73,7 +73,9 @@ class _Reading:
     not_known: dict[str, str]
 
     @classmethod
-    def of(cls, source: ReadModel, table: TermTable, fixed: set[str], *, first: bool) -> _Reading:
+    def of(
+        cls, source: ReadModel, table: TermTable, fixed: set[str], *, first: bool
+    ) -> _ReadAsTerms:
         """The model read with these initialisers as constants, though they may be inputs too."""
         model, graph = source.model, source.model.graph
         functions = {(f.domain, f.name, getattr(f, "overload", "")): f for f in model.functions}
@@ -117,7 +119,7 @@ def _proof(first: ReadModel, second: ReadModel, *, fix_defaults: bool) -> ModelP
             guesses = bool(reading.table.guesses)
         conditions = _beyond(reading.table.facts, known) if terms.guess else ()
         conditions += (DEFAULTS_KEPT,) if terms.defaults and not fix_defaults else ()
-        other = _Reading.of(second, reading.table, first.fixed(terms), first=False)
+        other = _ReadAsTerms.of(second, reading.table, first.fixed(terms), first=False)
         found = _compared(reading, other, conditions)
         best = found if best is None or found.proved > best.proved else best
         if best.holds:
@@ -139,10 +141,10 @@ def _attempts(source: ReadModel, *, fix_defaults: bool) -> Iterator[_Granted]:
             yield _Granted(loose, defaults=True)
 
 
-def _settled(source: ReadModel, table: TermTable, terms: _Granted) -> _Reading:
+def _settled(source: ReadModel, table: TermTable, terms: _Granted) -> _ReadAsTerms:
     """The first model, read until nothing more is found about its lengths."""
     for _ in range(READINGS):
-        reading = _Reading.of(source, table, source.fixed(terms), first=True)
+        reading = _ReadAsTerms.of(source, table, source.fixed(terms), first=True)
         guesses = [pair for pair in table.guesses if terms.guess and all(map(is_plain, pair))]
         facts = _with_facts(table.facts, guesses or table.equations)
         if facts == table.facts:
@@ -168,7 +170,7 @@ def _with_facts(
     return result
 
 
-def _compared(first: _Reading, second: _Reading, conditions: tuple[str, ...]) -> ModelProof:
+def _compared(first: _ReadAsTerms, second: _ReadAsTerms, conditions: tuple[str, ...]) -> ModelProof:
     table = first.table
     not_known = {**first.not_known, **second.not_known}
     outputs = tuple(

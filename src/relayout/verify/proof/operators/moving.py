@@ -63,7 +63,7 @@ def _split(call: NodeCall) -> list[TermValue]:
     return results
 
 
-class Bounds(NamedTuple):
+class SliceBounds(NamedTuple):
     """From where to where an axis is walked, as a Slice is told it."""
 
     start: Length
@@ -80,7 +80,7 @@ def _slice(call: NodeCall) -> list[TermValue]:
     if starts is None or ends is None:
         raise NotKnownError("Slice without bounds")
     steps = (None if old else call.numbers(4)) or (1,) * len(starts)
-    bounds = [Bounds(*row) for row in zip(starts, ends, steps, strict=True)]
+    bounds = [SliceBounds(*row) for row in zip(starts, ends, steps, strict=True)]
     data = value.data
     if data is not None and value.rank == 1 and len(bounds) == 1:
         start, end, step = bounds[0]
@@ -94,7 +94,7 @@ def _slice(call: NodeCall) -> list[TermValue]:
     return [value]
 
 
-def _part(length: Length, bounds: Bounds) -> AxisPart | None:
+def _part(length: Length, bounds: SliceBounds) -> AxisPart | None:
     """The part of an axis; None if it is all of it."""
     start, end, step = bounds
     if isinstance(length, int) and isinstance(start, int) and isinstance(end, int):
@@ -106,7 +106,7 @@ def _part(length: Length, bounds: Bounds) -> AxisPart | None:
     return AxisPart((start, end), step, _open_length(length, bounds))
 
 
-def _open_length(length: Length, bounds: Bounds) -> Length:
+def _open_length(length: Length, bounds: SliceBounds) -> Length:
     """The length of what is cut out of an open one, which is at least 1."""
     start, end, step = bounds
     if bounds == (0, 1, 1):
