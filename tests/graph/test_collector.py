@@ -36,3 +36,10 @@ def test_the_collector_is_on_again_also_after_an_error() -> None:
 def _fail_while_paused() -> None:
     assert not gc.isenabled()
     raise KeyError
+
+
+def test_what_was_made_while_paused_counts_as_old() -> None:
+    with paused_collector():
+        kept = [[number] for number in range(100_000)]
+        assert gc.get_count()[0] > len(kept) / 2
+    assert gc.get_count()[0] < 1_000

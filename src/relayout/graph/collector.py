@@ -10,13 +10,18 @@ from contextlib import contextmanager
 
 @contextmanager
 def paused_collector() -> Iterator[None]:
-    """A large model is millions of live objects, which the collector would walk time and again."""
+    """A large model is millions of live objects, which the collector would walk time and again.
+
+    What was made meanwhile counts as old afterwards, or else all of it would be walked at once.
+    """
     was_on = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if was_on:
+            gc.freeze()
+            gc.unfreeze()
             gc.enable()
 
 
