@@ -143,7 +143,7 @@ def cast_like_of_infinity(old: OldNode) -> None:
 def range_of_halves(old: OldNode) -> None:
     """From opset 27 on the entries of short floats are computed in longer ones."""
     if old.dtype(0) in {None, ir.DataType.FLOAT16, ir.DataType.BFLOAT16}:
-        old.refuse("it may count in 16 bits, which rounds otherwise there")
+        old.refuse("its entries may be float16 or bfloat16, and that changes rounding there")
 
 
 # shapes and axes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from relayout.verify.proof.call import NodeCall, Rule
@@ -29,18 +30,23 @@ def _concat(call: NodeCall) -> list[TermValue]:
         elements = tuple(n for data in datas for n in data.elements)
         return [of_data(call.table, Data(datas[0].kind, elements), (len(elements),))]
     operands = [value for value in operands if value.shape[axis] != 0] or operands[:1]
-    lengths = [value.shape[axis] for value in operands]
+    return [combined(call.table, ("Concat",), operands, concat_columns(operands, axis))]
+
+
+def concat_columns(operands: Sequence[TermValue], axis: int) -> list[Column]:
+    """A column for each dimension of tensors that follow each other along an axis."""
+    lengths = tuple(value.shape[axis] for value in operands)
     total: Length = 0
     for length in lengths:
         total = plus(total, length)
     columns = []
-    for d in range(rank):
+    for d in range(operands[0].rank):
         dims = tuple((i, d) for i in range(len(operands)))
         if d == axis:
-            columns.append(Column(dims, ("concat", tuple(lengths)), ordered=True, length=total))
+            columns.append(Column(dims, ("concat", lengths), ordered=True, length=total))
         else:
             columns.append(Column(dims))
-    return [combined(call.table, ("Concat",), operands, columns)]
+    return columns
 
 
 def _split(call: NodeCall) -> list[TermValue]:

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from relayout.verify.proof.call import NodeCall, Rule
 from relayout.verify.proof.frames import Column, combined
-from relayout.verify.proof.lengths import Length, plus, times
+from relayout.verify.proof.lengths import times
 from relayout.verify.proof.operators.contractions import SUM
 from relayout.verify.proof.operators.elementwise import aligned, broadcast
+from relayout.verify.proof.operators.moving import concat_columns
 from relayout.verify.proof.operators.windows import conv_columns, grouped, pool_columns, windows
 from relayout.verify.proof.table import NotKnownError, TermTable, TermValue
 from relayout.verify.proof.views import reshaped, transposed
@@ -131,19 +132,7 @@ def _qlinear_concat(call: NodeCall) -> list[TermValue]:
     scale, zero, *rest = call.present()
     tensors = rest[::3]
     steps = [scale, zero, *rest[1::3], *rest[2::3]]
-    rank = tensors[0].rank
-    axis = call.axis("axis", 0, rank)
-    lengths = [value.shape[axis] for value in tensors]
-    total: Length = 0
-    for length in lengths:
-        total = plus(total, length)
-    columns = []
-    for d in range(rank):
-        dims = tuple((i, d) for i in range(len(tensors)))
-        if d == axis:
-            columns.append(Column(dims, ("concat", tuple(lengths)), ordered=True, length=total))
-        else:
-            columns.append(Column(dims))
+    columns = concat_columns(tensors, call.axis("axis", 0, tensors[0].rank))
     operands = [*tensors, *map(_scalar, steps)]
     return [combined(call.table, ("QLinearConcat",), operands, columns)]
 
