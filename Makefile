@@ -6,6 +6,9 @@ SEED ?= 0
 MODELS ?= 20000
 PAIRS ?= 100000
 FILES ?= 5000
+MUTANTS ?= 100
+# A folder of models, if there is one, as benchmarks.zoo takes it.
+ZOO ?=
 
 .PHONY: demo test judge lint types layers tests docs format clean
 
@@ -22,6 +25,12 @@ judge: $(VENV)/dev.stamp
 	$(BIN)/python -m benchmarks.torch_conformance
 	$(BIN)/python -m benchmarks.feature_graphs
 	$(BIN)/python -m benchmarks.fuse_limits
+	$(BIN)/python -m benchmarks.wrapped
+	$(BIN)/python -m benchmarks.suite_roads
+	$(BIN)/python -m benchmarks.peers_verified --suite $(ZOO)
+	$(BIN)/python -m benchmarks.mutation rules --mutants $(MUTANTS) --seed $(SEED)
+	$(BIN)/python -m benchmarks.mutation lowerings --mutants $(MUTANTS) --seed $(SEED)
+	$(BIN)/python -m benchmarks.mutation proof --mutants $(MUTANTS) --seed $(SEED)
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
@@ -54,5 +63,5 @@ $(VENV)/demo.stamp: pyproject.toml | $(BIN)/python
 	touch $@
 
 $(VENV)/dev.stamp: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable '.[dev,torch]'
+	$(BIN)/python -m pip install --quiet --editable '.[dev,torch,litert]'
 	touch $@ $(VENV)/demo.stamp

@@ -1,8 +1,9 @@
 """How long the exact strategy takes on random layered graphs, from 1,000 operators up.
 
-    python benchmarks/assign_scale.py [LARGEST] [ORDERS] [FREE] [WINDOW]
+    python -m benchmarks.assign_scale [LARGEST] [ORDERS] [FREE] [WINDOW]
 
 FREE is the share of operators that run in any order; operators read values at most WINDOW back.
+The times are kept, in units of a fixed piece of Python, and compared with those of the last run.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import sys
 from random import Random
 from time import process_time
 
+from benchmarks.kept import compared, yardstick
 from relayout.assign.problem import LayoutProblem, Operator, Value, Variant
 from relayout.assign.strategies.exact import solve
 
@@ -36,6 +38,7 @@ def main(largest: int, orders: int, free: float, window: int) -> None:
     print(f"{orders} orders, {free:.0%} of the operators run in any of them, window {window}")
     print(f"{'operators':>10} {'build s':>8} {'solve s':>8} {'growth':>7}  answer")
     before = 0.0
+    figures: dict[str, float] = {}
     for count in (1_000, 3_000, 10_000, 30_000, 100_000):
         if count > largest:
             break
@@ -47,6 +50,9 @@ def main(largest: int, orders: int, free: float, window: int) -> None:
         growth = f"{solved / before:.2f}" if before else ""
         print(f"{count:10,} {built - start:8.2f} {solved:8.2f} {growth:>7}  {assignment}")
         before = solved
+        figures[f"{count} operators, {orders} orders, {free}, {window}"] = solved / yardstick()
+    for line in compared("assign_scale", figures):
+        print(line)
 
 
 if __name__ == "__main__":

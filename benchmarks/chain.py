@@ -1,7 +1,8 @@
 """Chains of Transpose and Relu: python -m benchmarks.chain [NODES ...]
 
 Prints the CPU seconds to read, optimise and write chains of growing length, and how the time per
-node changes from one length to the next (1.0: time grows in proportion).
+node changes from one length to the next (1.0: time grows in proportion). The times are kept, in
+units of a fixed piece of Python, and compared with those of the last run.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pathlib import Path
 import onnx
 from onnx import TensorProto, helper
 
+from benchmarks.kept import compared, yardstick
 from relayout.api import optimize
 
 SIZES = (1_000, 10_000, 100_000)
@@ -42,6 +44,7 @@ def chain(nodes: int) -> onnx.ModelProto:
 def main() -> None:
     sizes = [int(argument) for argument in sys.argv[1:]] or SIZES
     before = None
+    figures: dict[str, float] = {}
     for size in sizes:
         with tempfile.TemporaryDirectory() as folder:
             given = Path(folder) / "chain.onnx"
@@ -50,12 +53,15 @@ def main() -> None:
             result = optimize(given, Path(folder) / "out.onnx", verify=False)
             seconds = time.process_time() - start
         per_node = seconds / size
+        figures[f"{size} nodes"] = seconds / yardstick()
         growth = "" if before is None else f", {per_node / before:.2f} times as long per node"
         print(
             f"{size} nodes: {seconds:.2f} s of CPU, "
             f"{result.before.transposes} -> {result.after.transposes} Transposes{growth}"
         )
         before = per_node
+    for line in compared("chain", figures):
+        print(line)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import random
-import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -38,6 +37,8 @@ from relayout.verify.proof.verdict import ModelProof
 TWINS = 8
 """Pairs of one model."""
 PAIRS = 100_000
+BATCH = 1000
+"""Models after which the counts so far are shown."""
 OPTIMISED = 0.1
 """How many of the models are optimised too."""
 
@@ -192,19 +193,15 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--processes", type=int, default=2)
     given = parser.parse_args()
-    start, total, first, shown = time.time(), Tally(), given.seed, 0
+    total, first = Tally(), given.seed
     with Pool(given.processes) as pool:
         while total.counts["pairs"] < given.pairs:
-            for tally in pool.imap_unordered(tried, range(first, first + 400), 20):
-                total.add(tally)
-            first += 400
-            print(*total.wrong[shown:], sep="\n", end="\n" * (shown < len(total.wrong)), flush=True)
             shown = len(total.wrong)
-    spent = time.time() - start
-    pairs = total.counts.pop("pairs")
-    print(
-        f"{pairs} pairs of {first - given.seed} models, {spent:.0f} s, {pairs / spent:.0f} a second"
-    )
+            for tally in pool.imap_unordered(tried, range(first, first + BATCH), 20):
+                total.add(tally)
+            first += BATCH
+            print(*total.wrong[shown:], sep="\n", end="\n" * (shown < len(total.wrong)))
+            print(f"{total.counts['pairs']} pairs of seeds {given.seed} to {first - 1}", flush=True)
     for verdict, count in sorted(total.counts.items()):
         print(f"  {verdict}: {count}")
 

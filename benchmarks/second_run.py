@@ -1,9 +1,10 @@
 """Whether a second run finds anything: python -m benchmarks.second_run [PATH] [--graphs N]
 
 PATH is as for `benchmarks.zoo`; N random graphs of the tests are run as well. Every model is
-optimised for some targets and objectives, without verification, and its result once more. One line
-for each result that a second run changes, with the figures (Transposes, bytes, nodes, nodes without
-a kernel) as given, after one run and after two; totals last. The exit code is 0 if nothing changes.
+optimised for every target (or `--targets`), for the fewest bytes and the fewest Transposes (or what
+`--minimize` names), without verification, and its result once more. One line for each result that a
+second run changes, with the figures (Transposes, bytes, nodes, nodes without a kernel) as given,
+after one run and after two; totals last. The exit code is 0 if nothing changes.
 """
 
 from __future__ import annotations
@@ -21,10 +22,9 @@ from typing import TypeAlias
 import relayout
 from benchmarks.zoo import entries
 from relayout.graph.io.sources import ModelSource
-from relayout.ops.measure import Measure, Objective
+from relayout.ops.measure import Measure, Objective, objective_of
+from relayout.targets.target import TARGETS
 from tests.suites.random_graphs import random_graph
-
-TARGETS = ("onnx", "ort", "nhwc")
 
 Figures: TypeAlias = tuple[int, int, int, int]
 
@@ -59,7 +59,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("path", type=Path, nargs="?")
     parser.add_argument("--only", nargs="*", default=[], help="names of models")
-    parser.add_argument("--targets", nargs="+", default=TARGETS)
+    parser.add_argument("--targets", nargs="+", default=list(TARGETS))
+    parser.add_argument("--minimize", nargs="+", default=["bytes", "count"])
     parser.add_argument("--graphs", type=int, default=0, help="how many random graphs")
     parser.add_argument("--first-seed", type=int, default=0)
     options = parser.parse_args()
@@ -70,7 +71,7 @@ def main() -> int:
         for name, model in models(options, Path(scratch)):
             total.update(models=1)
             for target in options.targets:
-                for objective in Objective:
+                for objective in map(objective_of, options.minimize):
                     found = changed(model, target, objective)
                     total.update(results=1, changed=found is not None)
                     if found is not None:

@@ -49,15 +49,22 @@ class Entry:
         ]
 
 
+def _rows(folder: Path) -> dict[str, dict[str, Any]]:
+    """What an index says of each model."""
+    index = folder / "index.json"
+    return {row["name"]: row for row in json.loads(index.read_text())} if index.exists() else {}
+
+
+def entries_named(folder: Path, only: list[str]) -> list[str]:
+    """The names of the models of a folder, or those of them that are asked for."""
+    names = sorted(_rows(folder)) or sorted(file.stem for file in folder.glob("*.onnx"))
+    return [name for name in names if not only or name in only]
+
+
 def entries(folder: Path, only: list[str], scratch: Path, *, keep: bool = False) -> Iterator[Entry]:
     """The models of a folder; what had to be unpacked is removed after use unless it is kept."""
-    index = folder / "index.json"
-    rows = json.loads(index.read_text()) if index.exists() else []
-    by_name = {row["name"]: row for row in rows}
-    names = sorted(by_name) or sorted(file.stem for file in folder.glob("*.onnx"))
-    for name in names:
-        if only and name not in only:
-            continue
+    by_name = _rows(folder)
+    for name in entries_named(folder, only):
         file = folder / f"{name}.onnx"
         if not file.exists():
             file = scratch / f"{name}.onnx"

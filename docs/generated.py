@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -12,10 +13,12 @@ from pathlib import Path
 from docs.layers import ROOT, layers_text
 from docs.reference import reference_text
 from docs.roads import compile_text, optimize_text
+from relayout.report.machine import schema
 
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
 README = ROOT / "README.md"
 REFERENCE = ROOT / "docs" / "api.md"
+SCHEMA = ROOT / "docs" / "relayout.schema.json"
 
 COLUMNS = "80"
 """The width of the terminal that README shows."""
@@ -28,6 +31,11 @@ def demo_text() -> str:
     printed = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     lines = "\n".join(line.rstrip() for line in printed.stdout.splitlines())
     return re.sub(r"\n{3,}", "\n\n", lines)
+
+
+def schema_text() -> str:
+    """The schema of what `--json` prints."""
+    return json.dumps(schema(), indent=1) + "\n"
 
 
 PARTS: Mapping[Path, Mapping[str, Callable[[], str]]] = {
@@ -44,6 +52,7 @@ def write_all() -> None:
             text = with_part(text, name, made())
         path.write_text(text, encoding="utf-8")
     REFERENCE.write_text(reference_text(), encoding="utf-8")
+    SCHEMA.write_text(schema_text(), encoding="utf-8")
 
 
 def part_of(text: str, name: str) -> str:

@@ -48,7 +48,7 @@ COMPILE = (
     Stop("backends/registry.py", "Backend.writer", "the backend of --target, torch unless given"),
     Stop("backends/torch/compiling.py", "write_module", "this road; compile_model from Python"),
     Stop("graph/io/load.py", "load", "the file is read and checked, once"),
-    Stop("backends/torch/expanding.py", "expanded", "functions in the place of their calls"),
+    Stop("backends/expanding.py", "expanded", "functions in the place of their calls"),
     Stop("optimizer/rounds.py", "best_form", "as for optimize, without delivering"),
     Stop("optimizer/prepare.py", "prepare", "as for optimize, for the target torch"),
     Stop("optimizer/rounds.py", "in_rounds", "as for optimize"),

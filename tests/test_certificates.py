@@ -210,7 +210,7 @@ def test_only_what_is_proved_is_called_least(
 ) -> None:
     assert main(["optimize", str(given), "--no-verify", "--strategy", strategy]) == 0
     printed = capsys.readouterr().out
-    assert ("fewest bytes: proved least for the variants offered" in printed) == is_told
+    assert ("fewest bytes, proved least for the variants offered" in printed) == is_told
 
 
 def test_what_is_proved_is_what_was_made_least_in_the_end(
@@ -226,7 +226,7 @@ def test_what_is_proved_is_what_was_made_least_in_the_end(
     assert main(["optimize", str(path), "--no-verify", "--minimize", "count"]) == 0
     printed = capsys.readouterr().out
     assert "so the fewest bytes were chosen" in printed
-    assert "fewest bytes: proved least" in printed
+    assert "fewest bytes, proved least" in printed
 
 
 def test_the_same_model_has_the_same_certificate_in_every_process() -> None:

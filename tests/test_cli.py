@@ -19,6 +19,7 @@ from relayout.cli.demo_model import network
 from relayout.fusion.partition import MODES
 from relayout.infer.looks import Look
 from relayout.ops.measure import Objective
+from relayout.optimizer.optimize import optimize
 from relayout.targets.target import TARGETS
 
 
@@ -127,7 +128,7 @@ BAD_CALLS = [
     ["optimize"],
     ["optimize", "GIVEN", "--shape", "image"],
     ["optimize", "GIVEN", "--dim", "N=many"],
-    ["optimize", "GIVEN", "--minimize", "time"],
+    ["optimize", "GIVEN", "--minimize", "beauty"],
     ["optimize", "GIVEN", "--target", "abacus"],
     ["compare", "GIVEN", "--target", "abacus"],
     ["fuse", "GIVEN", "--mode", "all"],
@@ -236,7 +237,7 @@ def test_help_has_a_line_for_each_name(
     lines, _, _ = after.partition("\n  -")
     listed = [line.split()[0] for line in lines.splitlines() if ": " in line]
     assert listed == [f"{name}:" for name in names]
-    assert lines.count("(default)") == 1
+    assert lines.count("default") == 1
 
 
 def test_a_plugin_that_cannot_be_loaded_leaves_a_help(
@@ -265,3 +266,76 @@ def test_help_imports_nothing_heavy() -> None:
 def test_the_package_runs_as_a_module(given: Path) -> None:
     command = [sys.executable, "-m", "relayout", "check", str(given), "--max-transposes", "8"]
     assert subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+def test_progress_tells_of_every_attempt() -> None:
+    stages: list[str] = []
+    optimize(network(), verify=False, stage=stages.append)
+    nodes = len(network().graph.node)
+    told = [stage for stage in stages if "attempt" in stage]
+    assert told[0] == f"optimising {nodes} nodes, attempt 1: fewest bytes"
+    assert len(told) == len(set(told))
+
+
+@pytest.mark.parametrize("command", ["bench", "run"])
+def test_a_missing_package_is_named_with_the_command_that_installs_it(
+    command: str, given: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    for name in [name for name in sys.modules if name.startswith("relayout.backends.torch")]:
+        monkeypatch.delitem(sys.modules, name)
+    assert main([command, str(given)]) == 2
+    (told,) = capsys.readouterr().err.splitlines()
+    assert told.endswith("needs torch: pip install 'relayout[torch]'")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_completes_commands_and_options(
+    shell: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    assert "optimize" in script
+    assert ("-l report" if shell == "fish" else "--report") in script
+
+
+def test_bash_runs_the_completion_script(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", "bash"]) == 0
+    script = capsys.readouterr().out
+    asked = 'COMP_WORDS=(relayout insp); COMP_CWORD=1; _relayout; echo "${COMPREPLY[@]}"'
+    shown = subprocess.run(
+        ["bash", "-c", f"{script}\n{asked}"], capture_output=True, text=True, check=True
+    )
+    assert shown.stdout.strip() == "inspect"
+
+
+@pytest.mark.parametrize(
+    ("option", "reason"),
+    [
+        ("image=1,2", "input 'image' is [N,16,16,3], which 1,2 does not fit"),
+        ("image=1,16,16,4", "input 'image' is [N,16,16,3], which 1,16,16,4 does not fit"),
+        ("picture=1,16,16,3", "the model has no input 'picture'; it has image"),
+    ],
+)
+def test_a_shape_that_does_not_fit_is_refused_in_one_line(
+    option: str, reason: str, given: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["optimize", str(given), "--shape", option]) == 2
+    assert capsys.readouterr().err == f"relayout: {reason}\n"
+
+
+def test_check_takes_files_and_folders(
+    given: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "models" / "inner"
+    folder.mkdir(parents=True)
+    assert main(["optimize", str(given), "-o", str(folder / "b.onnx"), "--no-verify"]) == 0
+    capsys.readouterr()
+    asked = ["check", str(given), str(tmp_path / "models"), "--max-transposes"]
+    assert main([*asked, "4"]) == 1
+    printed = capsys.readouterr().out
+    assert "too many" in printed
+    assert "1 of 2 models have more than 4" in printed
+    assert main([*asked, "8"]) == 0
+    (tmp_path / "empty").mkdir()
+    assert main(["check", str(tmp_path / "empty"), "--max-transposes", "0"]) == 2

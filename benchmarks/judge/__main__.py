@@ -23,6 +23,8 @@ from relayout.targets.target import TARGETS
 
 ENDED = "ended the process"
 FAILED = frozenset({"wrong", "crashed", ENDED})
+SHOWN_EVERY = 1000
+"""Models after which the counts so far are shown, since a run takes hours."""
 
 
 @dataclass(slots=True)
@@ -41,7 +43,7 @@ class Tally:
             print(json.dumps(record), flush=True)
 
     def show(self, reasons: int) -> None:
-        print(f"{self.models} models")
+        print(f"{self.models} models", flush=True)
         for (road, kind), count in sorted(self.counts.items()):
             print(f"{road}: {count} {kind}")
         found = Counter({key: n for key, n in self.reasons.items() if key[1] not in FAILED})
@@ -85,6 +87,8 @@ def _records(options: argparse.Namespace, tally: Tally) -> Iterator[dict[str, st
                 if "doing" in record:
                     seed, doing = record["seed"], record["doing"]
                     tally.models += doing == "generating"
+                    if doing == "generating" and tally.models % SHOWN_EVERY == 0:
+                        tally.show(options.reasons)
                 else:
                     yield record
         if worker.returncode == 0:

@@ -14,12 +14,13 @@ from onnx import helper, numpy_helper
 from benchmarks.judge.bodies import BODIES
 from benchmarks.judge.known import known_at, place
 from benchmarks.judge.leaves import LEAVES
-from benchmarks.judge.running import ORT, NotRunError, difference, run, runtimes_for
+from benchmarks.judge.running import ORT, NotRunError, Session, difference, runtimes_for
 from benchmarks.judge.scope import Interface, InvalidError, Scope, Value, declared
 from benchmarks.judge.views import fresh, sandwich, transpose, view
 
 OLDEST, NEWEST = 7, onnx.defs.onnx_opset_version()
-KNOWN_PER_MODEL = 4
+OPERATORS_PER_MODEL = (1, 2, 1, 4)
+"""Sizes of models, which take turns: small ones reach more pairs of operators in the same time."""
 DEEPEST = 2
 LENGTHS = (1, 2, 5)
 """What a symbolic length also stands for, where the model then runs."""
@@ -63,9 +64,10 @@ def generated(seed: int) -> Generated:
 def _turn(opset: int, number: int) -> list[tuple[str, str]]:
     """The operators of a model; the next round over all of an opset combines them differently."""
     names = sorted(known_at(opset))
-    rounds = -(-len(names) // KNOWN_PER_MODEL)
+    number, size = divmod(number, len(OPERATORS_PER_MODEL))
+    rounds = -(-len(names) // OPERATORS_PER_MODEL[size])
     turn, first = divmod(number, rounds)
-    random.Random(turn).shuffle(names)
+    random.Random(f"{turn} {size}").shuffle(names)
     return names[first::rounds]
 
 
@@ -113,31 +115,34 @@ def _judged(scope: Scope) -> Generated:
         raise DroppedError(f"checker: {' '.join(str(error).split())[:150]}") from error
     first = {value.name: value.data for value in scope.model.inputs}
     exact = tuple(value.exact for value in outputs)
-    runtime, wanted = _first_run(model, first, scope.opset)
+    session, wanted = _first_run(model, first, scope.opset)
     # The reference evaluator broadcasts lengths that the standard forbids.
-    symbols = symbols if runtime == ORT else {}
-    others = (_case(model, feeds, runtime) for feeds in _other_feeds(scope, first, symbols))
+    symbols = symbols if session.runtime == ORT else {}
+    others = (_case(session, feeds) for feeds in _other_feeds(scope, first, symbols))
     cases = (Case(first, wanted, exact), *(case for case in others if case is not None))
-    return Generated(model, cases, runtime, frozenset(scope.model.placed))
+    return Generated(model, cases, session.runtime, frozenset(scope.model.placed))
 
 
-def _first_run(model: onnx.ModelProto, feeds: dict[str, Any], opset: int) -> tuple[str, list[Any]]:
+def _first_run(
+    model: onnx.ModelProto, feeds: dict[str, Any], opset: int
+) -> tuple[Session, list[Any]]:
     reasons = []
     for runtime in runtimes_for(opset):
         try:
-            wanted, again = (run(model, feeds, runtime) for _ in range(2))
+            session = Session.of(model, runtime)
+            wanted, again = (session.run(feeds) for _ in range(2))
         except NotRunError as error:
             reasons.append(f"{runtime}: {error}")
             continue
         if difference(wanted, again, [True] * len(wanted)):
             raise DroppedError(f"{runtime} gives other numbers each time")
-        return runtime, wanted
+        return session, wanted
     raise DroppedError("; ".join(reasons))
 
 
-def _case(model: onnx.ModelProto, feeds: dict[str, Any], runtime: str) -> Case | None:
+def _case(session: Session, feeds: dict[str, Any]) -> Case | None:
     try:
-        wanted = run(model, feeds, runtime)
+        wanted = session.run(feeds)
     except NotRunError:
         return None
     return Case(feeds, wanted, (False,) * len(wanted))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
@@ -13,8 +13,10 @@ import onnx
 
 import relayout
 from benchmarks.judge.models import Case, Generated
-from benchmarks.judge.running import REFERENCE, NotRunError, difference, run, runtimes_for
+from benchmarks.judge.running import REFERENCE, NotRunError, Session, difference, runtimes_for
 from relayout.errors import RelayoutError
+from relayout.targets.channels_last import OPERATORS
+from relayout.targets.target import TARGETS
 
 EQUAL, WRONG, CRASHED, REFUSED, UNJUDGED = "equal", "wrong", "crashed", "refused", "not judged"
 PLAIN, TUNED = "compile --plain", "compile"
@@ -51,21 +53,15 @@ def _optimised(given: Generated, road: str, objective: str) -> Verdict:
         onnx.checker.check_model(result, full_check=True)
     except Exception as error:  # noqa: BLE001 - the checker raises several kinds
         return Verdict(road, WRONG, f"the result is not valid: {_text(error)}")
-    return _compared(given.cases, lambda case: run(result, case.feeds, given.runtime), road) or (
-        _second_opinion(given, result, road)
-    )
+    try:
+        return _compared(given.cases, Session.of(result, given.runtime), road)
+    except NotRunError:
+        return _second_opinion(given, result, road)
 
 
-def _compared(
-    cases: Sequence[Case], results_of: Callable[[Case], list[Any]], road: str
-) -> Verdict | None:
-    """None if the runtime of the given model does not take the result."""
+def _compared(cases: Sequence[Case], session: Session, road: str) -> Verdict:
     for case in cases:
-        try:
-            found = results_of(case)
-        except NotRunError:
-            return None
-        differs = difference(case.wanted, found, case.exact)
+        differs = difference(case.wanted, session.run(case.feeds), case.exact)
         if differs:
             return Verdict(road, WRONG, differs)
     return Verdict(road, EQUAL)
@@ -76,11 +72,12 @@ def _second_opinion(given: Generated, result: onnx.ModelProto, road: str) -> Ver
     if REFERENCE not in runtimes_for(given.model.opset_import[0].version):
         return Verdict(road, UNJUDGED, "ONNX Runtime does not run the result")
     try:
+        before, after = (Session.of(model, REFERENCE) for model in (given.model, result))
         for case in given.cases:
-            wanted = run(given.model, case.feeds, REFERENCE)
+            wanted = before.run(case.feeds)
             if difference(case.wanted, wanted, [False] * len(wanted)):
                 return Verdict(road, UNJUDGED, "the runtimes differ on the given model")
-            differs = difference(wanted, run(result, case.feeds, REFERENCE), case.exact)
+            differs = difference(wanted, after.run(case.feeds), case.exact)
             if differs:
                 return Verdict(road, WRONG, f"{REFERENCE}: {differs}")
     except NotRunError as error:
@@ -115,10 +112,33 @@ def _place(error: Exception) -> str:
     return f"@{PurePath(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
 
 
-def roads_of(seed: int, targets: Sequence[str], plain: int, tuned: int) -> Iterator[str]:
-    """The roads that the model of a seed takes: every target, and torch every so many models."""
-    yield from targets
-    if plain and seed % plain == 0:
+def roads_of(
+    given: Generated, targets: Sequence[str], *, plain: bool, tuned: bool
+) -> Iterator[str]:
+    """The roads that a model takes: every target, and torch if asked for.
+
+    Targets that differ in the order of weights alone are one road for a model without such weights,
+    named after the first of them.
+    """
+    named = {target: TARGETS.of(target) for target in targets}
+    ordered = [name for name, target in named.items() if target.weights is not None]
+    alike = set(ordered[1:]) if WEIGHTED.isdisjoint(_op_types(given.model)) else set()
+    yield from (target for target in targets if target not in alike)
+    if plain:
         yield PLAIN
-    if tuned and seed % tuned == 0:
+    if tuned:
         yield TUNED
+
+
+WEIGHTED = {operator.op_type for operator in OPERATORS if operator.weight is not None}
+
+
+def _op_types(model: onnx.ModelProto) -> set[str]:
+    """Of all nodes, those of bodies and functions among them."""
+    nodes = [*model.graph.node, *(node for made in model.functions for node in made.node)]
+    found = set()
+    while nodes:
+        node = nodes.pop()
+        found.add(node.op_type)
+        nodes.extend(inner for attribute in node.attribute for inner in attribute.g.node)
+    return found

@@ -18,6 +18,8 @@ __all__ = [
     "BadModelError",
     "Equivalence",
     "FuseResult",
+    "LayoutPass",
+    "Measuring",
     "NumericOptions",
     "Objective",
     "OpFacts",
@@ -30,6 +32,7 @@ __all__ = [
     "compare_strategies",
     "compile",
     "count",
+    "explain_node",
     "fuse",
     "infer_layouts",
     "inspect",
@@ -38,6 +41,7 @@ __all__ = [
     "register_operator",
     "register_strategy",
     "register_target",
+    "simplify",
     "verify_models",
 ]
 
@@ -47,6 +51,8 @@ if TYPE_CHECKING:
         BadModelError,
         Equivalence,
         FuseResult,
+        LayoutPass,
+        Measuring,
         NumericOptions,
         Objective,
         OpFacts,
@@ -59,6 +65,7 @@ if TYPE_CHECKING:
         compare_strategies,
         compile,  # noqa: A004 - the word for it
         count,
+        explain_node,
         fuse,
         infer_layouts,
         inspect,
@@ -67,6 +74,7 @@ if TYPE_CHECKING:
         register_operator,
         register_strategy,
         register_target,
+        simplify,
         verify_models,
     )
 

@@ -11,8 +11,11 @@ from relayout.ops.measure import Objective
 from relayout.ops.registry import register_operator
 from relayout.optimizer.certificates import check_certificate
 from relayout.optimizer.compare import compare_strategies
+from relayout.optimizer.drop_in import LayoutPass, simplify
+from relayout.optimizer.explain import explain_node
 from relayout.optimizer.fuse import FuseResult, fuse
 from relayout.optimizer.inspect import count, infer_layouts, inspect
+from relayout.optimizer.measuring import Measuring
 from relayout.optimizer.optimize import optimize
 from relayout.optimizer.result import Result
 from relayout.targets.target import Target, register_target
@@ -24,6 +27,8 @@ __all__ = [
     "BadModelError",
     "Equivalence",
     "FuseResult",
+    "LayoutPass",
+    "Measuring",
     "NumericOptions",
     "Objective",
     "OpFacts",
@@ -36,6 +41,7 @@ __all__ = [
     "compare_strategies",
     "compile",
     "count",
+    "explain_node",
     "fuse",
     "infer_layouts",
     "inspect",
@@ -44,5 +50,6 @@ __all__ = [
     "register_operator",
     "register_strategy",
     "register_target",
+    "simplify",
     "verify_models",
 ]

@@ -52,6 +52,35 @@ def test_elsewhere_products_between_quantisers_stay_products(
     assert in_bytes(result.model, tmp_path) == in_bytes(given, tmp_path)
 
 
+@pytest.mark.parametrize("per_channel", [False, True], ids=["per tensor", "per channel"])
+def test_a_product_with_flags_serves_like_an_einsum(per_channel: bool, tmp_path: Path) -> None:
+    """ONNX Runtime has one for floats, so that no Einsum is needed, and the change is reported."""
+    given = quantised(ATTENTION.model(), tmp_path, operators=False, per_channel=per_channel)
+    result = optimize(given, target="ort", minimize="count")
+    in_floats = optimize(ATTENTION.model(), target="ort", minimize="count", verify=False)
+    assert result.accepted
+    assert result.after.transposes == 0
+    assert result.after.transposes <= in_floats.after.transposes
+    assert "FusedMatMul" in statements(result.model)
+    assert "Einsum" not in statements(result.model)
+    assert kinds(result.model) == kinds(given)
+    notes = [note for note in result.record().notices if "in floats" in note]
+    assert len(notes) == 1
+    assert notes[0].endswith("--minimize bytes keeps them in bytes")
+    assert check_certificate(result.certificate(), given) == []
+
+
+@pytest.mark.parametrize("signed", [False, True], ids=["unsigned", "signed"])
+def test_where_bytes_count_a_product_with_flags_is_not_taken_between_quantisers(
+    signed: bool, tmp_path: Path
+) -> None:
+    model = ATTENTION.model()
+    given = quantised(model, tmp_path, operators=False, per_channel=False, signed=signed)
+    result = optimize(given, target="ort", verify=False)
+    assert "FusedMatMul" not in statements(result.model)
+    assert in_bytes(result.model, tmp_path) == in_bytes(given, tmp_path)
+
+
 def test_what_computes_on_bytes_itself_is_never_stated_as_einsum(tmp_path: Path) -> None:
     given = quantised(ATTENTION.model(), tmp_path, operators=True, per_channel=False)
     assert "Einsum" not in statements(optimize(given, minimize="count").model)

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from relayout.graph.collector import paused_collector
+from relayout.graph.collector import SLACK, paused_collector
 
 ENDS = """
 import atexit
@@ -43,3 +43,30 @@ def test_what_was_made_while_paused_counts_as_old() -> None:
         kept = [[number] for number in range(100_000)]
         assert gc.get_count()[0] > len(kept) / 2
     assert gc.get_count()[0] < 1_000
+
+
+def test_what_calls_leave_behind_does_not_add_up() -> None:
+    """Nothing is collected during a call, so the next ones have to."""
+
+    @paused_collector()
+    def call() -> None:
+        for _ in range(SLACK):
+            cycle: list[object] = []
+            cycle.append(cycle)
+
+    call()
+    before = len(gc.get_objects())
+    for _ in range(8):
+        call()
+    assert len(gc.get_objects()) < 2 * before + 3 * SLACK
+
+
+def test_what_the_caller_froze_stays_frozen() -> None:
+    gc.freeze()
+    try:
+        frozen = gc.get_freeze_count()
+        with paused_collector():
+            pass
+        assert gc.get_freeze_count() == frozen > 0
+    finally:
+        gc.unfreeze()

@@ -287,7 +287,7 @@ def test_the_command_line_writes_json(given: Path, capsys: pytest.CaptureFixture
     assert by_name["a"]["layout"] == "NCHW"
     assert by_name["d"] == {
         "name": "d",
-        "shape": "[2,40,3]",
+        "shape": [2, 40, 3],
         "layout": "NTensor",
         "layout_class": "NTensor",
         "told": "backwards",

@@ -66,7 +66,7 @@ def model_of(sample: Sample) -> onnx.ModelProto:
 
 def _declare_results(model: onnx.ModelProto, sample: Sample) -> None:
     """Declare what onnx cannot infer: the shapes of the results of a foreign operator."""
-    results = run(model, _feeds(sample), sample.runtime)
+    results = run(model, feeds_of(sample), sample.runtime)
     for output, y in zip(model.graph.output, results, strict=True):
         output.CopyFrom(_declare(output.name, y))
 
@@ -112,18 +112,23 @@ def check_shuffle(sample: Sample, port: int, order: StoredOrder) -> Sequence[Tra
 
 def hold(sample: Sample, answer: Transport) -> None:
     """Assert that the restated node on permuted data gives the permuted result of the given one."""
+    feeds = _permuted(sample, answer)
+    before = run(model_of(sample), feeds_of(sample), sample.runtime)
+    after = run(restated(sample, answer), feeds, sample.runtime)
+    wanted = _permuted_results(sample, answer, before)
+    for name, expected, got in zip(_result_names(sample), wanted, after, strict=True):
+        orders_asked = "x".join(map(str, answer.inputs))
+        compare(f"{sample.id} {orders_asked} {name}", expected, got, sample.tolerance)
+
+
+def restated(sample: Sample, answer: Transport) -> onnx.ModelProto:
+    """The model of the restated node, whose inputs are stored in the orders of the answer."""
     model = ir.from_proto(model_of(sample))
     region, node = _only_node(model)
     assert len(answer.inputs) == len(node.inputs), "one order per operand"
     assert len(answer.outputs) == len(node.outputs), "one order per result"
     _restate(region, node, answer, Names.of(model))
-    feeds = _permuted(sample, answer)
-    before = run(model_of(sample), _feeds(sample), sample.runtime)
-    after = run(ir.to_proto(model), feeds, sample.runtime)
-    wanted = _permuted_results(sample, answer, before)
-    for name, expected, got in zip(_result_names(sample), wanted, after, strict=True):
-        orders_asked = "x".join(map(str, answer.inputs))
-        compare(f"{sample.id} {orders_asked} {name}", expected, got, sample.tolerance)
+    return ir.to_proto(model)
 
 
 def compare(what: str, expected: Any, got: Any, tolerance: float) -> None:
@@ -184,7 +189,7 @@ def _constant(editor: Editor, value: ir.Value, order: StoredOrder, node: ir.Node
     return editor.transposed(value, order, before=node)
 
 
-def _feeds(sample: Sample) -> dict[str, Array]:
+def feeds_of(sample: Sample) -> dict[str, Array]:
     return {
         f"x{i}": x
         for i, x in enumerate(sample.inputs)

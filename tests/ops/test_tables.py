@@ -18,6 +18,8 @@ BY_NATURE = {
     "verify/": "shares no code with what it checks",
     "backends/torch/lower/": "an operator in terms of torch",
     "backends/torch/runtime/": "what such terms call",
+    "backends/litert/lower/": "an operator in terms of LiteRT",
+    "targets/ort_attention.py": "what ONNX Runtime joins with its operator",
     "backends/torch/providers/": "a kernel is about the operators that it has",
     "graph/shapes/propagation.py": "what onnx's inference makes of the lists it follows",
     "graph/io/limits.py": "what the old versions of two operators may not be given",

@@ -110,7 +110,7 @@ def _samples() -> Iterator[Sample]:
 
 @pytest.mark.parametrize("sample", list(_samples()), ids=lambda sample: sample.id)
 def test_a_sample_in_a_newer_opset_gives_the_same(sample: Sample) -> None:
-    model, feeds = law.model_of(sample), law._feeds(sample)
+    model, feeds = law.model_of(sample), law.feeds_of(sample)
     try:
         expected = law.run(model, feeds, sample.runtime)
     except Exception:  # noqa: BLE001 a runtime without this old version

@@ -12,8 +12,9 @@ from rich.console import Console, RenderableType
 
 from relayout.api import inspect, optimize
 from relayout.cli.demo_model import network
+from relayout.report.alike import span_of
 from relayout.report.explanation import AVOIDABLE, Demand, Demands, Explanation
-from relayout.report.records import Assumed, Figures, RunRecord, TransposeRecord
+from relayout.report.records import Assumed, Figures, OfferRecord, RunRecord, TransposeRecord
 from relayout.report.text import ROWS_SHOWN, bytes_text, model_text, run_text, shortened
 
 CONFLICT = Explanation(
@@ -50,6 +51,7 @@ def run(*left: TransposeRecord, assumed: Assumed | None = None) -> RunRecord:
         verified=True,
         optimal=True,
         seconds={},
+        minimized="bytes",
     )
 
 
@@ -75,6 +77,7 @@ def test_conflicting_demands_are_shown_side_by_side() -> None:
     assert "wanted by 4 more" in text
     assert "block.py:34" in text
     assert "[N,2] 2.0 KB" in text
+    assert "\n  turn\n" in text, "a name has a line of its own"
     assert "note: take [care]" in text
 
 
@@ -85,13 +88,42 @@ def test_an_avoidable_transpose_shows_no_conflict() -> None:
 
 
 def test_the_largest_are_shown_unless_every_one_is_asked_for() -> None:
-    left = [transpose(f"turn{index:02}", index) for index in range(ROWS_SHOWN + 3)]
+    reasons = [Explanation(note=f"reason {index:02}") for index in range(ROWS_SHOWN + 3)]
+    left = [transpose(f"turn{i:02}", i, why) for i, why in enumerate(reasons)]
     few, every = (printed(run_text(run(*left), every=every)) for every in (False, True))
-    assert "3 more, none of them larger: --all shows them" in few
+    assert "3 more Transposes, in groups that move no more: --all shows them" in few
     assert "turn02" not in few
     assert few.index("turn12") < few.index("turn03")
     assert "turn02" in every
     assert "--all" not in every
+
+
+def test_what_is_alike_is_told_once() -> None:
+    left = [transpose(f"/blocks/blocks.{i}/attn/Transpose", 2000 - i) for i in range(12)]
+    few, every = (printed(run_text(run(*left), every=every)) for every in (False, True))
+    assert few.count("stored for") == 1
+    assert "and 11 more like it, in blocks.1 to blocks.11: 23.9 KB in all" in few
+    assert every.count("stored for") == 12
+
+
+@pytest.mark.parametrize(
+    ("names", "span"),
+    [
+        (["a.1.b", "a.2.b", "a.10.b"], "a.1.b to a.10.b"),
+        (["/x/l.3/y", "/x/l.1/y"], "l.1 to l.3"),
+        (["/l.1/T_1", "/l.2/T_2"], "l.1 to l.2"),
+        (["/l.1/T_1", "/l.2/T_7"], ""),
+        (["/l.1/T", "/m.2/T"], ""),
+        (["/l.1/T"], ""),
+    ],
+)
+def test_a_span_is_told_where_one_number_differs(names: list[str], span: str) -> None:
+    assert span_of(names) == span
+
+
+def test_offers_are_told_in_one_line() -> None:
+    record = replace(run(), offers=(OfferRecord("--opset 23", 1, 9600),))
+    assert "\n--opset 23 would leave 1 Transpose, 9.6 KB moved\n" in printed(run_text(record))
 
 
 @pytest.mark.parametrize(
@@ -117,12 +149,12 @@ def test_rewrites_are_listed_most_frequent_first() -> None:
     assert text.index("12   restate node") < text.index("2   fold constants")
 
 
-@pytest.mark.parametrize("width", [80, 120])
-def test_reports_fit_their_width_and_end_with_the_verdict(width: int) -> None:
-    long = transpose("/a/very/long/path/of/modules/" * 3 + "Transpose")
-    lines = printed(run_text(run(long)), width).rstrip().splitlines()
-    assert max(map(len, lines)) <= width
-    assert lines[-1] == "9 -> 1 Transpose; equal; wrote b.onnx"
+def test_a_long_name_is_whole_and_the_verdict_is_last() -> None:
+    long = "/a/very/long/path/of/modules/" * 3 + "Transpose"
+    lines = printed(run_text(run(transpose(long))), 400).rstrip().splitlines()
+    assert f"  {long}" in lines
+    least = "fewest bytes, proved least for the variants offered"
+    assert lines[-1] == f"9 -> 1 Transpose; equal; {least}; wrote b.onnx"
 
 
 def test_what_is_left_is_explained_in_json_too() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.samples.sample import Array, Sample, counting
+from tests.samples.sample import Array, Sample, counting, unit
 
 
 def _bytes(*shape: int) -> Array:
@@ -72,7 +72,13 @@ def _gemms() -> list[Sample]:
     return [one, replace(one, inputs=each, attributes={"transB": 1}, note="a scale a column")]
 
 
+def _curve(op_type: str, **named: Any) -> Sample:
+    return _sample(op_type, [6 * unit(2, 3, 4, 5) - 3], **named)
+
+
 SAMPLES: list[Sample] = [
+    _curve("Gelu"),
+    _curve("QuickGelu", alpha=1.0),
     *_gemms(),
     *(sample for op_type in ("QLinearAdd", "QLinearMul") for sample in _pairs(op_type)),
     _unary("QLinearSigmoid"),

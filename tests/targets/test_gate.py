@@ -13,6 +13,7 @@ from relayout.api import check_certificate, optimize
 from relayout.cli import main
 from relayout.errors import RelayoutError
 from relayout.optimizer.compare import compare_strategies
+from tests.rewrite.rewriting import parse
 from tests.targets.networks import Network
 
 
@@ -100,7 +101,63 @@ def test_the_command_line(tmp_path: Path) -> None:
     source, output = tmp_path / "in.onnx", tmp_path / "out.onnx"
     onnx.save(network(), source)
     arguments = ["optimize", str(source), "--target", "nhwc", "-o", str(output)]
-    assert main([*arguments, "--keep-nchw", "conv_0", "op:MaxPool"]) == 0
+    assert main([*arguments, "--keep-nchw", "conv_0", "--keep-nchw", "op:MaxPool"]) == 0
     kinds = Counter(node.op_type for node in onnx.load(output).graph.node)
     assert (kinds["Conv"], kinds["MaxPool"], kinds["Conv2d_B"]) == (1, 1, 1)
     assert main([*arguments, "--keep-nchw", "nobody"]) == 2
+
+
+FOLDED = {
+    "MatMul": "(float[4,5] x, float[4,6] b) => (float[5,6] y) {"
+    " t = Transpose<perm=[1,0]>(x) y = MatMul(t, b) }",
+    "Gemm": "(float[4,5] x, float[4,6] b) => (float[5,6] y) {"
+    " t = Transpose<perm=[1,0]>(x) y = Gemm(t, b) }",
+    "MatMul of batches": "(float[2,4,5] x, float[2,4,6] b) => (float[2,5,6] y) {"
+    " t = Transpose<perm=[0,2,1]>(x) y = MatMul(t, b) }",
+    "MatMul with a vector": "(float[4,5] x, float[4] b) => (float[5] y) {"
+    " t = Transpose<perm=[1,0]>(x) y = MatMul(t, b) }",
+    "Einsum": "(float[2,4,5] x, float[2,4,6] b) => (float[2,5,6] y) {"
+    ' t = Transpose<perm=[0,2,1]>(x) y = Einsum<equation="abc,acd->abd">(t, b) }',
+}
+"""Products that could take in the Transpose before them."""
+
+
+@pytest.mark.parametrize("target", ["onnx", "ort"])
+@pytest.mark.parametrize("case", FOLDED)
+def test_no_local_rewrite_restates_what_stays(case: str, target: str) -> None:
+    model = parse(f"g {FOLDED[case]}", 17)
+    kept = optimize(model, target=target, minimize="count", keep=[f"op:{case.partition(' ')[0]}"])
+    assert kept.after.transposes == 1
+    assert kept.model.graph.node[-1] == model.graph.node[-1]
+    assert optimize(model, target=target, minimize="count").after.transposes == 0
+
+
+def attention() -> onnx.ModelProto:
+    text = """g (float[2,5,12] x, float[2,5,12] k, float[2,5,12] v) => (float[2,5,12] y)
+        <int64[4] split = {0, 0, 3, 4}, int64[3] merged = {0, 0, 12}, float scale = {0.5}> {
+        a = Reshape(x, split)
+        q = Transpose<perm=[0,2,1,3]>(a)
+        b = Reshape(k, split)
+        t = Transpose<perm=[0,2,3,1]>(b)
+        c = Reshape(v, split)
+        w = Transpose<perm=[0,2,1,3]>(c)
+        m = MatMul(q, t)
+        s = Mul(m, scale)
+        p = Softmax<axis=-1>(s)
+        o = MatMul(p, w)
+        r = Transpose<perm=[0,2,1,3]>(o)
+        y = Reshape(r, merged)
+    }"""
+    return parse(text, 17)
+
+
+@pytest.mark.parametrize("op_type", ["MatMul", "Softmax", "Mul"])
+def test_an_attention_of_which_a_part_stays_is_not_raised(op_type: str) -> None:
+    given = attention()
+
+    def statements(*keep: str) -> Counter[str]:
+        result = optimize(given, target="ort", keep=keep, verify=False)
+        return Counter(node.op_type for node in result.model.graph.node)
+
+    assert statements()["MultiHeadAttention"] == 1
+    assert statements(f"op:{op_type}")[op_type] == (2 if op_type == "MatMul" else 1)

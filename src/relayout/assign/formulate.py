@@ -241,23 +241,18 @@ class _Drafting:
     def _cost_given(self, costs: CostTable) -> int:
         """The price of the Transposes as they stand: in loops, and in each branch that has them."""
         within = sum(costs.of_variant(draft, draft.given) for draft in self.drafts)
-        return within + sum(
-            costs.of_copy(self._tensor_of(node), self._bytes_given(node))
-            for node in self.dissolved
-            # What only Transposes read is in no operator's way, and no tensor here.
-            if node.inputs[0] is not None
-            and self.frames.of(node.inputs[0]).tensor in self.tensors
-            and self._want(self.frames.of(node.inputs[0]), None)
-            != self._want(self.frames.of(node.outputs[0]), None)
-        )
+        return within + sum(self._given_copy(node, costs) for node in self.dissolved)
 
-    def _tensor_of(self, node: ir.Node) -> Tensor:
-        return self.tensors[self.frames.of(node.outputs[0]).tensor]
-
-    def _bytes_given(self, node: ir.Node) -> int:
-        tensor = self._tensor_of(node)
+    def _given_copy(self, node: ir.Node, costs: CostTable) -> int:
+        source = None if node.inputs[0] is None else self.frames.of(node.inputs[0])
+        # What only Transposes read is in no operator's way, and no tensor here.
+        if source is None or source.tensor not in self.tensors:
+            return 0
+        stored, wanted = self._want(source, None), self._want(self.frames.of(node.outputs[0]), None)
+        if stored is None or wanted is None or stored == wanted:
+            return 0
         runs = self.part.runs[self.part.parent_graph(node)]
-        return tensor.bytes_moved(self.terms.dims) // tensor.runs * runs
+        return costs.of_given(self.tensors[source.tensor], stored, wanted, runs)
 
     def _operator(
         self, draft: Draft, numbers: Mapping[ir.Value, int], costs: CostTable

@@ -179,11 +179,11 @@ class Tensor:
         shuffles = self.shuffles
         return [place for place in range(len(self.orders)) if place not in shuffles]
 
-    def bytes_moved(self, dims: Mapping[str, int]) -> int:
-        """What one copy reads and writes; it runs as often as the tensor is made."""
+    def bytes_copied(self, dims: Mapping[str, int]) -> int:
+        """What one copy reads and writes each time it runs."""
         if self.lengths is None or self.value.dtype is None:
             return 0
-        return self.runs * 2 * bytes_in(self.lengths, self.value.dtype, dims)
+        return 2 * bytes_in(self.lengths, self.value.dtype, dims)
 
     def keep(self, places: Sequence[int]) -> None:
         """Have no more candidates than these."""

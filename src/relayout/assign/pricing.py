@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import onnx_ir as ir
@@ -13,48 +13,54 @@ from relayout.assign.drafts import Draft, NodeDraft
 from relayout.assign.frames import Tensor
 from relayout.assign.part import Part
 from relayout.assign.problem import CopyPrice
+from relayout.assign.rulers import BytesRuler, Ruler, TimeRuler
 from relayout.assign.terms import Terms
 from relayout.assign.tied import stores_twice, tied_operands
 from relayout.graph.read import constant_of
 from relayout.layout.transport import Transport
 from relayout.ops.measure import Objective
+from relayout.ops.quantised_groups import breaks_quantised_group
 
 COPIES_WITHOUT_KERNEL = 4
 """Twice the copies around an operator that the target cannot run in an order."""
 
 Weigh: TypeAlias = Callable[[int, int], int]
-"""One price from bytes moved and Transposes."""
+"""One price from what the ruler measures and from Transposes."""
 
 
 def _weighing(
     objective: Objective, copies: Sequence[int], extras: Sequence[Sequence[int]], counted: int
 ) -> Weigh:
-    """Prices in which the secondary figure can never add up to one unit of the primary.
+    """RuntimePrices in which the secondary figure can never add up to one unit of the primary.
 
-    `copies` are the bytes of all copies that there can be, `extras` those of the restatements of
-    each node, and `counted` how many Transposes operators can count as at most.
+    `copies` are what all copies take that there can be, `extras` what the restatements of
+    each node do, and `counted` how many Transposes operators can count as at most.
     """
     most = len(copies) + counted
     moved = sum(copies) + sum(map(max, extras))
     unit = math.gcd(*copies, *(extra for node in extras for extra in node)) or 1
-    if objective is Objective.BYTES:
-        return lambda size, count: size // unit * (most + 1) + count
-    return lambda size, count: count * (moved // unit + 1) + size // unit
+    if objective is Objective.COUNT:
+        return lambda size, count: count * (moved // unit + 1) + size // unit
+    return lambda size, count: size // unit * (most + 1) + count
 
 
-@dataclass(slots=True)
+def _ruler(terms: Terms) -> Ruler:
+    if terms.prices is not None:
+        return TimeRuler(terms.dims, terms.prices)
+    return BytesRuler(terms.dims, terms.ignores_passes)
+
+
 class Pricing:
     """What is known of costs before all variants are."""
 
-    part: Part
-    terms: Terms
-    _tied: dict[ir.Node, tuple[int, ...]] = field(default_factory=dict)
+    def __init__(self, part: Part, terms: Terms) -> None:
+        self.part, self.terms, self.ruler = part, terms, _ruler(terms)
+        self._tied: dict[ir.Node, tuple[int, ...]] = {}
 
-    def extra_bytes(self, draft: Draft, transport: Transport) -> int:
-        """What a restatement moves beyond what the model does as given."""
+    def extra(self, draft: Draft, transport: Transport) -> int:
+        """What a restatement takes beyond what the model does as given."""
         runs = self.part.runs[self.part.parent_graph(draft.node)]
-        counted = draft.moved_bytes if self.terms.ignores_passes else draft.extra_bytes
-        return runs * counted(transport, self.terms.dims)
+        return runs * self.ruler.extra(draft, transport)
 
     def ignored_passes(self, transport: Transport) -> int:
         """How often a restatement reads a tensor again, where that only decides between equals."""
@@ -65,12 +71,34 @@ class Pricing:
         tied = self._tied_operands(draft)
         return bool(tied) and stores_twice(tied, transport)
 
+    def leaves_bytes(self, draft: Draft, transport: Transport) -> bool:
+        """Whether a restatement is computed in floats where the given node is in bytes."""
+        return self.terms.leaves_bytes and breaks_quantised_group(draft.node, transport.changes)
+
+    def ties(self, draft: Draft, transport: Transport) -> int:
+        """What decides between choices that move the same."""
+        return (
+            self.ignored_passes(transport)
+            + self.stores_twice(draft, transport)
+            + self.leaves_bytes(draft, transport)
+        )
+
     def is_folded(self, tensor: Tensor) -> bool:
         """Whether copies of a tensor are made at compile time, as constants of their own."""
         return constant_of(tensor.value) is not None and not self.terms.target.keep_size
 
-    def bytes_moved(self, tensor: Tensor) -> int:
-        return tensor.bytes_moved(self.terms.dims)
+    def copies(self, tensor: Tensor) -> list[list[int]]:
+        """What copies of a tensor take, by the orders they lead from and to; one for all if equal.
+
+        A copy runs as often as the tensor is made.
+        """
+        orders, ruler = tensor.orders, self.ruler
+        if ruler.is_uniform:
+            return [[tensor.runs * ruler.copy(tensor, None, None)]]
+        return [
+            [0 if a == b else tensor.runs * ruler.copy(tensor, a, b) for b in orders]
+            for a in orders
+        ]
 
     def settled(self, drafts: Sequence[Draft], tensors: Collection[Tensor]) -> CostTable:
         """The costs, once all variants and orders are known."""
@@ -83,30 +111,35 @@ class Pricing:
             for draft in drafts
         )
         copies = (
-            costs.of_copy(tensor, self.bytes_moved(tensor)) * len(tensor.orders)
+            costs.of_copy(tensor, max(map(max, self.copies(tensor)))) * len(tensor.orders)
             for tensor in tensors
         )
         return CostTable(self, weigh, 1 + sum(running) + sum(copies))
 
     def _weighing(self, drafts: Sequence[Draft], tensors: Collection[Tensor]) -> Weigh:
         copies = [
-            self.bytes_moved(tensor)
+            size
             for tensor in tensors
-            if not self.is_folded(tensor)
-            for _ in tensor.orders[1:]
+            if not self.is_folded(tensor) and len(tensor.orders) > 1
+            for size in self._sizes(tensor)
         ]
         extras = [
-            [self.extra_bytes(draft, transport) for transport in draft.variants.values()]
+            [self.extra(draft, transport) for transport in draft.variants.values()]
             for draft in drafts
         ]
         most = COPIES_WITHOUT_KERNEL * sum(draft.lacks_kernel(draft.given) for draft in drafts)
         most += sum(any(form.changes.copies for form in each.variants.values()) for each in drafts)
         weigh = _weighing(self.terms.objective, copies, extras, most)
-        # Of choices that move the same, fewer passes and fewer constants stored twice decide.
-        most = sum(bool(self._tied_operands(draft)) for draft in drafts)
-        most += sum(max(map(self.ignored_passes, draft.variants.values())) for draft in drafts)
+        # Of choices that move the same, fewer passes, constants stored twice and floats decide.
+        most = sum(max(self.ties(each, form) for form in each.variants.values()) for each in drafts)
         most += sum(len(tensor.orders) - 1 for tensor in tensors if self.is_folded(tensor))
         return weigh if not most else lambda size, count: (most + 1) * weigh(size, count)
+
+    def _sizes(self, tensor: Tensor) -> list[int]:
+        """What the copies of a tensor take, of which there are at most as many as other orders."""
+        if self.ruler.is_uniform:
+            return self.copies(tensor)[0] * (len(tensor.orders) - 1)
+        return [size for row in self.copies(tensor) for size in row if size]
 
     def _tied_operands(self, draft: Draft) -> tuple[int, ...]:
         if not isinstance(draft, NodeDraft):
@@ -118,7 +151,7 @@ class Pricing:
 
 @dataclass(frozen=True, slots=True)
 class CostTable:
-    """What everything costs, in units that compare bytes and Transposes."""
+    """What everything costs, in units that compare what is measured and Transposes."""
 
     pricing: Pricing
     weigh: Weigh
@@ -128,21 +161,34 @@ class CostTable:
     def of_variant(self, draft: Draft, transport: Transport) -> int:
         count = COPIES_WITHOUT_KERNEL if draft.lacks_kernel(transport) else 0
         count += transport.changes.copies
-        price = self.weigh(self.pricing.extra_bytes(draft, transport), count)
-        ties = self.pricing.ignored_passes(transport) + self.pricing.stores_twice(draft, transport)
-        return price + ties
+        price = self.weigh(self.pricing.extra(draft, transport), count)
+        return price + self.pricing.ties(draft, transport)
 
     def of_copy(self, tensor: Tensor, size: int) -> int:
-        """A copy that moves so many bytes."""
+        """A copy that takes so much."""
         return 1 if self.pricing.is_folded(tensor) else self.weigh(size, 1)
+
+    def of_given(self, tensor: Tensor, stored: int, wanted: int, runs: int) -> int:
+        """A Transpose of the given model between two orders, run so often."""
+        orders = tensor.orders
+        size = self.pricing.ruler.copy(tensor, orders[stored], orders[wanted])
+        return self.of_copy(tensor, runs * size)
 
     def of_copies(self, tensor: Tensor) -> CopyPrice:
         """No Transpose leads to a shuffle or away from it."""
-        price, shuffles = self.of_copy(tensor, self.pricing.bytes_moved(tensor)), tensor.shuffles
-        if not shuffles:
-            return price
+        sizes, shuffles = self.pricing.copies(tensor), tensor.shuffles
         places = range(len(tensor.orders))
+        if len(sizes) == 1:
+            price = self.of_copy(tensor, sizes[0][0])
+            if not shuffles:
+                return price
+            sizes = [sizes[0] * len(places)] * len(places)
         return tuple(
-            tuple(self.forbidden if shuffles & {stored, wanted} else price for wanted in places)
+            tuple(
+                self.forbidden
+                if shuffles & {stored, wanted}
+                else self.of_copy(tensor, sizes[stored][wanted])
+                for wanted in places
+            )
             for stored in places
         )

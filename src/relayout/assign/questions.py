@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TypeAlias
 
-from relayout.assign.component import Component, Member, Option, ValueOrder
+from relayout.assign.component import Component, ComponentValue, Member, Option, ValueOrder
 from relayout.assign.problem import LayoutProblem, Operator, Value, Variant
 
 Allowed: TypeAlias = list[tuple[int, ...]]
@@ -21,6 +21,7 @@ Allowed: TypeAlias = list[tuple[int, ...]]
 
 _OTHER, _LABEL = 0, 1
 """The two orders of every value in a question about one label."""
+_QUESTION = ("other", "label")
 
 
 class UnsoundError(ValueError):
@@ -39,42 +40,49 @@ def one_against_rest(
     touched = {value for value, _ in ports}
     if len(touched) != len(ports):
         raise UnsoundError("a label has two orders of one value")
-    values = [value._replace(orders=("other", "label")) for value in component.values]
-    for index, value in enumerate(values):
-        if isinstance(value.copy_price, int):
-            continue
-        if index in touched:
-            raise UnsoundError("a label has a value whose price depends on the pair of orders")
-        # No member that touches this value can have the label: the question has no copy of it.
-        values[index] = value._replace(copy_price=0)
-    members = map(_against, component.members, allowed, [ports] * len(allowed))
+    values = [
+        ComponentValue(number, name, _QUESTION, price if isinstance(price, int) else 0, made, read)
+        for number, name, _, price, made, read in component.values
+    ]
+    # Of other values with prices by pair no copy is asked: no member at one can have the label.
+    if any(
+        index in touched and not isinstance(value.copy_price, int)
+        for index, value in enumerate(component.values)
+    ):
+        raise UnsoundError("a label has a value whose price depends on the pair of orders")
+    members = [
+        _against(member, options, ports)
+        for member, options in zip(component.members, allowed, strict=True)
+    ]
     return Component(tuple(members), tuple(values))
 
 
 def _against(member: Member, options: tuple[int, ...], label: frozenset[ValueOrder]) -> Member:
     inside = [index for index in options if _is_inside(member.options[index], label)]
-    outside = [index for index in options if index not in inside]
+    outside = [index for index in options if index not in inside] if inside else options
     if len(inside) > 1:
         raise UnsoundError("a member has two options of one label")
     merged = [_as(member.options[index], index, _LABEL) for index in inside]
     if outside:
-        least = min(outside, key=lambda index: member.options[index].price)
+        prices = [member.options[index].price for index in outside]
+        least = outside[prices.index(min(prices))]
         merged.append(_as(member.options[least], least, _OTHER))
     return Member(member.operator, member.name, bool(inside), tuple(merged))
 
 
 def _is_inside(option: Option, label: frozenset[ValueOrder]) -> bool:
     ports = option.reads + option.writes
-    inside = [port in label for port in ports]
-    if any(inside) and not all(inside):
+    if label.isdisjoint(ports):
+        return False
+    if not label.issuperset(ports):
         raise UnsoundError("an option has a label at some of its ports only")
-    return bool(ports) and all(inside)
+    return True
 
 
 def _as(option: Option, index: int, order: int) -> Option:
-    reads = dict.fromkeys((value, order) for value, _ in option.reads)
-    writes = tuple((value, order) for value, _ in option.writes)
-    return Option(index, option.price, tuple(reads), writes)
+    reads = dict.fromkeys([(value, order) for value, _ in option.reads])
+    writes = [(value, order) for value, _ in option.writes]
+    return Option(index, option.price, tuple(reads), tuple(writes))
 
 
 def as_problem(component: Component, allowed: Allowed) -> LayoutProblem:

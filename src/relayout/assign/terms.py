@@ -8,7 +8,8 @@ from typing import Any
 
 from relayout.assign.part import Part
 from relayout.ops.measure import Objective, objective_of
-from relayout.targets.target import ONNX, Target, target_of
+from relayout.targets.prices.table import RuntimePrices
+from relayout.targets.target import ONNX, Target, target_of, with_prices
 
 FLAGS = ("free_inputs", "free_outputs", "keeps_sums", "recomputes", "ignores_passes")
 
@@ -36,9 +37,18 @@ class Terms:
         """The terms that a certificate was made under."""
         einsum, keep_size = (settings.get(name) is True for name in ("einsum", "keep_size"))
         keep = settings.get("keep") or ()
+        listed = settings.get("prices")
+        prices = None if listed is None else RuntimePrices.of_json(listed)
+        target = with_prices(str(settings.get("target")), prices)
         return cls(
             objective_of(str(settings.get("minimize"))),
-            target_of(str(settings.get("target")), keep, einsum=einsum, keep_size=keep_size),
+            target_of(
+                target,
+                keep,
+                einsum=einsum,
+                keep_size=keep_size,
+                max_rank=settings.get("max_rank"),
+            ),
             settings.get("dims") or {},
             *(settings.get(name) is True for name in FLAGS),
         )
@@ -50,10 +60,14 @@ class Terms:
         return alike, replace(alike, keeps_sums=True)
 
     @property
+    def prices(self) -> RuntimePrices | None:
+        """The prices that decide, where time is made least."""
+        return self.target.prices if self.objective is Objective.TIME else None
+
+    @property
     def leaves_bytes(self) -> bool:
         """Whether what runtimes compute in bytes may be stated such that they compute in floats."""
-        is_count = self.objective is Objective.COUNT
-        return is_count and self.target.einsum and self.target.count_above_speed
+        return self.objective is Objective.COUNT and self.target.leaves_bytes
 
     @property
     def frees(self) -> bool:
@@ -73,8 +87,10 @@ class Terms:
             "keep": list(self.target.gate.selectors),
             "einsum": self.target.einsum,
             "keep_size": self.target.keep_size,
+            **({} if self.target.max_rank is None else {"max_rank": self.target.max_rank}),
             "minimize": self.objective.value,
             "dims": dict(self.dims),
+            **({} if self.prices is None else {"prices": self.prices.to_json()}),
             **{name: getattr(self, name) for name in FLAGS},
         }
 

@@ -32,7 +32,8 @@ def compile(  # noqa: A001 - the word for it
     types. Weights that the model lists among its inputs are constants, unless `fix_defaults` is
     false, which lets them be given at each call. Unless `tune` is false, groups of operators run as
     the fastest kernels that were found on the device, once timed and then known. They are timed
-    with `dims` as the lengths of symbols, or else with a batch of 1.
+    with `dims` as the lengths of symbols, or else with a batch of 1. A backend that needs to know
+    all lengths takes them from `dims` and from the shapes of `inputs`.
 
     Before it returns, what was compiled is compared with the given model in a process of its own,
     on `inputs` as for `optimize`; a `VerificationError` is raised where they differ or cannot be
@@ -43,6 +44,12 @@ def compile(  # noqa: A001 - the word for it
     if dims:
         numbers = replace(numbers, dims={**dims, **numbers.dims})
     options = CompileOptions(
-        device, dtype, fix_defaults, tune, dims, inputs=numbers if verify else None
+        device,
+        dtype,
+        fix_defaults,
+        tune,
+        dims,
+        numbers.shapes,
+        numbers if verify else None,
     )
     return backend.compiler(source, options)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from relayout.verify.verdict import NumericOptions, NumericVerdict
@@ -19,6 +19,9 @@ class CompileOptions:
     fix_defaults: bool = True
     tune: bool = True
     dims: Mapping[str, int] | None = None
+    """The lengths of symbols."""
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """The shapes of inputs, for backends that need to know all lengths."""
     inputs: NumericOptions | None = None
     """Which numbers are compared; None where none are to be."""
 
@@ -29,6 +32,8 @@ class Compilation:
 
     verdict: NumericVerdict | None
     files: tuple[Path, ...] = ()
+    details: Mapping[str, int] = field(default_factory=dict)
+    """What the backend has counted in what it wrote."""
 
     @property
     def accepted(self) -> bool:

@@ -11,7 +11,7 @@ from relayout.backends.options import Compilation, CompileOptions
 from relayout.graph.io.sources import ModelSource
 from relayout.optimizer.delivery import Stage
 from relayout.registry.registry import Registry
-from relayout.targets.target import TORCH, Target
+from relayout.targets.target import LITERT, TORCH, Target
 
 Compiler: TypeAlias = Callable[[ModelSource, CompileOptions], Any]
 """From a model to a callable that does what it does."""
@@ -45,8 +45,14 @@ TORCH_BACKEND = Backend(
     TORCH.name, TORCH, "relayout.backends.torch.compiling", "PyTorch, on a CPU or a CUDA device"
 )
 
+LITERT_BACKEND = Backend(
+    LITERT.name, LITERT, "relayout.backends.litert.compiling", "LiteRT: a .tflite file"
+)
+
 BACKENDS: Registry[Backend] = Registry(
-    "backend", "relayout.backends", {TORCH_BACKEND.name: TORCH_BACKEND}
+    "backend",
+    "relayout.backends",
+    {backend.name: backend for backend in (TORCH_BACKEND, LITERT_BACKEND)},
 )
 
 

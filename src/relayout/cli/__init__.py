@@ -6,6 +6,7 @@ Exit codes are listed in `codes.py`.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -18,7 +19,9 @@ from relayout.cli import (
     check,
     compare,
     compile,  # noqa: A004 - the word for it
+    completion,
     demo,
+    explain,
     fuse,
     inspect,
     optimize,
@@ -29,7 +32,7 @@ from relayout.cli import (
 from relayout.cli.codes import BAD_INPUT, CODES, DONE, FAULT
 from relayout.cli.names import ListedHelp, NameOption
 from relayout.cli.signals import code_of, ending_on_signals
-from relayout.cli.streams import silence
+from relayout.cli.streams import printing, report_stream, silence
 from relayout.cli.terminal import plain_warnings
 from relayout.errors import RelayoutError
 from relayout.graph.collector import leave_garbage
@@ -40,8 +43,8 @@ DEBUG = "RELAYOUT_DEBUG"
 """The environment variable that lets a fault of our own show its traceback."""
 
 COMMANDS = (
-    *(optimize, inspect, compare, fuse, compile, run, bench, calibrate),
-    *(verify, check, verify_certificate, demo),
+    *(optimize, inspect, explain, compare, fuse, compile, run, bench, calibrate),
+    *(verify, check, verify_certificate, demo, completion),
 )
 
 
@@ -69,27 +72,39 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with ending_on_signals(), plain_warnings():
             return command(options)
     except RelayoutError as error:
-        sys.stderr.write(f"relayout: {_printable(str(error))}\n")
-        return BAD_INPUT
+        return _fail(options, BAD_INPUT, _printable(str(error)))
     except BrokenPipeError:
         silence(sys.stdout)
         return DONE
     except KeyboardInterrupt as interrupt:
-        sys.stderr.write("relayout: interrupted; nothing was written\n")
-        return code_of(interrupt)
+        return _fail(options, code_of(interrupt), "interrupted; nothing was written")
     except MemoryError:
-        sys.stderr.write(f"relayout: {OUT_OF_MEMORY}; nothing was written\n")
-        return BAD_INPUT
+        return _fail(options, BAD_INPUT, f"{OUT_OF_MEMORY}; nothing was written")
     except OSError as error:
-        sys.stderr.write(f"relayout: the system refuses: {error}; nothing was written\n")
-        return BAD_INPUT
+        return _fail(options, BAD_INPUT, f"the system refuses: {error}; nothing was written")
     except Exception as error:
-        if DEBUG in os.environ:
-            raise
-        kind = type(error).__name__
-        sys.stderr.write(f"relayout: a fault of relayout's own ({kind}: {_one_line(error)}); ")
-        sys.stderr.write(f"nothing was written. {DEBUG}=1 shows where; please report it\n")
-        return FAULT
+        return _fault(options, error)
+
+
+def _fault(options: argparse.Namespace, error: Exception) -> int:
+    """Report an error that is no one's but ours."""
+    if DEBUG in os.environ:
+        raise error
+    kind = type(error).__name__
+    what = f"a fault of relayout's own ({kind}: {_one_line(error)}); nothing was written. "
+    return _fail(options, FAULT, f"{what}{DEBUG}=1 shows where; please report it")
+
+
+def _fail(options: argparse.Namespace, code: int, message: str) -> int:
+    """Report in one line why a command ends, and in JSON too where that was asked for."""
+    sys.stderr.write(f"relayout: {message}\n")
+    if getattr(options, "json", False):
+        from relayout.report.machine import failure
+
+        stream = report_stream(getattr(options, "output", None))
+        with printing(stream):
+            print(json.dumps(failure(options.name, code, message), indent=2), file=stream)
+    return code
 
 
 def _one_line(error: Exception) -> str:
@@ -111,7 +126,11 @@ def _parser() -> Parser:
         prog="relayout", description="The layout compiler for ONNX models.", epilog=_codes_text()
     )
     parser.add_argument("--version", action="version", version=f"relayout {__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(
+        title="commands", metavar="COMMAND", required=True, dest="name"
+    )
     for command in COMMANDS:
         command.add_parser(commands)
+        *_, added = commands.choices.values()
+        added.epilog = f"example: {command.EXAMPLE}"
     return parser

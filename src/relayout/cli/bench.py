@@ -8,12 +8,21 @@ from typing import Any
 
 from relayout.cli.codes import DONE
 from relayout.cli.compile import add_device
-from relayout.cli.terminal import add_numbers, count, numeric_options, progress, show
+from relayout.cli.terminal import (
+    add_numbers,
+    add_report,
+    count,
+    numeric_options,
+    progress,
+    show,
+    write_report,
+)
 
 DESCRIPTION = (
     "Time a model in torch with fused kernels, in torch without, and on ONNX Runtime, in turns in "
     "one process; print the middle of the times and how many times as fast relayout is."
 )
+EXAMPLE = "relayout bench in.onnx --dim N=8"
 
 
 def add_parser(commands: Any) -> None:
@@ -24,6 +33,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--rounds", type=count, default=20, metavar="N", help="runs of each")
     add_device(parser)
     add_numbers(parser)
+    add_report(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(command=run)
 
@@ -33,6 +43,7 @@ def run(options: argparse.Namespace) -> int:
         stage("reading")
         from relayout.backends.torch.timing import time_model
         from relayout.backends.torch.verification import drawn_feeds
+        from relayout.optimizer.model_pages import timing_page
 
         path = Path(options.model)
         feeds = drawn_feeds(path, numeric_options(options))
@@ -45,6 +56,8 @@ def run(options: argparse.Namespace) -> int:
             dims=dict(options.dim),
             stage=stage,
         )
+    spans = [(each.way, each.median, each.low, each.high) for each in times]
+    write_report(options, lambda: timing_page(path, spans))
     own = times[0].median
     lines = [
         f"{each.way:22} {each.median:9.3f} ms ({each.low:.3f} to {each.high:.3f}), "

@@ -1,18 +1,32 @@
-"""relayout check: fail if a model has more Transposes than allowed."""
+"""relayout check: fail if models have more Transposes than allowed."""
 
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from relayout.cli.codes import DONE, REFUSED
 from relayout.cli.streams import model_of
 from relayout.cli.terminal import count, progress, show
+from relayout.errors import RelayoutError
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+DESCRIPTION = (
+    "Count the Transposes of models; exit with 1 if one of them has more than allowed. A folder "
+    "stands for all files *.onnx in it."
+)
+EXAMPLE = "relayout check in.onnx --max-transposes 4"
 
 
 def add_parser(commands: Any) -> None:
-    parser = commands.add_parser("check", help="fail if a model has more Transposes than allowed")
-    parser.add_argument("model", metavar="IN.onnx")
+    parser = commands.add_parser(
+        "check", help="fail if a model has more Transposes than allowed", description=DESCRIPTION
+    )
+    parser.add_argument("models", metavar="IN.onnx", nargs="+")
     parser.add_argument("--max-transposes", type=count, required=True, metavar="N")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(command=run)
@@ -21,11 +35,49 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     from relayout import api
 
+    most = options.max_transposes
     with progress() as stage:
-        stage("reading")
-        found = api.count(model_of(options.model)).transposes
-    within = found <= options.max_transposes
-    record = {"transposes": found, "max_transposes": options.max_transposes, "ok": within}
-    verdict = "ok" if within else "too many"
-    show(options, record, [f"{verdict}: {found} Transposes, at most {options.max_transposes}"])
+        found: dict[str, int] = {}
+        for name in _files(options.models):
+            stage(f"reading {name}")
+            found[name] = api.count(model_of(name)).transposes
+    models = [{"path": name, "transposes": n, "ok": n <= most} for name, n in found.items()]
+    within = all(n <= most for n in found.values())
+    record = {"models": models, "max_transposes": most, "ok": within}
+    show(options, record, _lines(found, most))
     return DONE if within else REFUSED
+
+
+def _files(names: Sequence[str]) -> Iterator[str]:
+    for name in names:
+        if not Path(name).is_dir():
+            yield name
+            continue
+        inside = sorted(str(path) for path in Path(name).rglob("*.onnx"))
+        if not inside:
+            raise RelayoutError(f"there is no file *.onnx in {name!r}")
+        yield from inside
+
+
+def _lines(found: dict[str, int], most: int) -> Iterator[RenderableType]:
+    from rich import box
+    from rich.markup import escape
+    from rich.table import Table
+
+    if len(found) == 1:
+        (number,) = found.values()
+        yield f"{_verdict(number, most)}: {number} Transposes, at most {most}"
+        return
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("model", overflow="fold")
+    table.add_column("Transposes", justify="right")
+    table.add_column("")
+    for name, number in found.items():
+        table.add_row(escape(name), str(number), _verdict(number, most))
+    yield table
+    more = sum(number > most for number in found.values())
+    yield f"{more} of {len(found)} models have more than {most}"
+
+
+def _verdict(number: int, most: int) -> str:
+    return "ok" if number <= most else "too many"

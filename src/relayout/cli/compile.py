@@ -1,4 +1,4 @@
-"""relayout compile: a model as a Python module that needs torch alone."""
+"""relayout compile: a model as a Python module for torch, or as a file for LiteRT."""
 
 from __future__ import annotations
 
@@ -11,18 +11,20 @@ from relayout.cli.streams import model_of
 from relayout.cli.terminal import add_numbers, numeric_options, progress, show
 
 DESCRIPTION = (
-    "Write a model as one readable Python module, with its weights beside it in the safetensors "
-    "format; compare what the module computes with the model; write it only if that is equal."
+    "Write a model for another runtime: as one readable Python module for torch, with its weights "
+    "beside it in the safetensors format, or as one .tflite file for LiteRT; compare what it "
+    "computes with the model; write it only if that is equal."
 )
 DTYPE_HELP = "compute what is float32 in this type instead; inputs and outputs keep theirs"
+EXAMPLE = "relayout compile in.onnx -o in_torch.py"
 
 
 def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
-        "compile", help="write a model as a module for torch", description=DESCRIPTION
+        "compile", help="write a model for torch or LiteRT", description=DESCRIPTION
     )
     parser.add_argument("model", metavar="IN.onnx")
-    parser.add_argument("-o", "--output", required=True, metavar="OUT.py")
+    parser.add_argument("-o", "--output", required=True, metavar="OUT.py|OUT.tflite")
     parser.add_argument("--target", action=NameOption, named=backends, about="who is to run it")
     add_device(parser)
     parser.add_argument("--plain", action="store_true", help="one statement a node, nothing fused")
@@ -49,6 +51,7 @@ def run(options: argparse.Namespace) -> int:
             options.dtype,
             tune=not options.plain,
             dims=dict(options.dim),
+            shapes=dict(options.shape),
             inputs=numbers,
         )
         backend = BACKENDS[options.target] if options.target else TORCH_BACKEND
@@ -58,5 +61,7 @@ def run(options: argparse.Namespace) -> int:
     verified = verdict is not None and verdict.equal
     record = {"files": [str(file) for file in files], "verdict": summary, "verified": verified}
     written = [f"wrote {' and '.join(str(file) for file in files)}"] if files else []
-    show(options, record, [*written, summary])
+    details = dict(compilation.details)
+    written += [", ".join(f"{count} {what}" for what, count in details.items())] if details else []
+    show(options, record | {"details": details}, [*written, summary])
     return DONE if compilation.accepted else REFUSED

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 from relayout.cli.codes import DONE, REFUSED
 from relayout.cli.names import NameOption, given, modes
 from relayout.cli.streams import model_of, output_of
-from relayout.cli.terminal import add_numbers, count, numeric_options, progress, show
+from relayout.cli.terminal import (
+    add_numbers,
+    add_report,
+    count,
+    numeric_options,
+    progress,
+    show,
+    write_report,
+)
 from relayout.errors import RelayoutError
 
 if TYPE_CHECKING:
@@ -20,6 +28,7 @@ DESCRIPTION = (
     "compare the numbers of both models; write the result only if they are equal."
 )
 MODE_HELP = "which groups to make"
+EXAMPLE = "relayout fuse in.onnx -o out.onnx"
 
 
 def add_parser(commands: Any) -> None:
@@ -59,10 +68,13 @@ def add_parser(commands: Any) -> None:
     question.add_argument("--inline", action="store_true", help="take the groups apart, exactly")
     question.add_argument("--dump", action="store_true", help="print the graph that was grouped")
     question.add_argument("--explain", metavar="NODE", help="print the group of a node, and why")
-    parser.add_argument("--no-verify", action="store_true", help="write without comparing numbers")
-    add_numbers(parser)
-    parser.add_argument("--all", action="store_true", help="list every group")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    numbers = parser.add_argument_group("verification")
+    numbers.add_argument("--no-verify", action="store_true", help="write without comparing numbers")
+    add_numbers(numbers)
+    told = parser.add_argument_group("what is reported")
+    add_report(told)
+    told.add_argument("--all", action="store_true", help="list every group")
+    told.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(command=run)
 
 
@@ -77,6 +89,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _fuse(options: argparse.Namespace) -> int:
     from relayout.optimizer import fuse as fused
+    from relayout.optimizer.model_pages import fusion_page
     from relayout.report.fusion import fusion_text
 
     def report(result: FuseResult) -> None:
@@ -107,6 +120,7 @@ def _fuse(options: argparse.Namespace) -> int:
         )
     if not result.accepted:
         report(result)
+    write_report(options, lambda: fusion_page(result))
     return DONE if result.accepted else REFUSED
 
 

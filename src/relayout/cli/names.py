@@ -98,7 +98,7 @@ def objectives() -> NamedValues:
     from relayout.ops.measure import Objective, objective_of
 
     summaries = {each.value: each.summary for each in Objective}
-    return NamedValues(summaries, Objective.BYTES.value, objective_of)
+    return NamedValues(summaries, "", objective_of)
 
 
 def modes() -> NamedValues:

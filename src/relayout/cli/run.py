@@ -22,6 +22,7 @@ DESCRIPTION = (
     "Compile a model for torch, run it once, and print the shapes of its outputs and what "
     "numbers are in them. Without --feeds the inputs are drawn."
 )
+EXAMPLE = "relayout run in.onnx --dim N=8"
 
 
 def add_parser(commands: Any) -> None:

@@ -6,21 +6,30 @@ import argparse
 import json
 import sys
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TextIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from relayout.cli.names import NameOption, given, objectives, targets
 from relayout.cli.streams import printing, report_stream
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
-    from rich.status import Status
+    from rich.progress import Progress as Bar
 
+    from relayout.report.html.page import Page
     from relayout.verify.verdict import NumericOptions
 
 
-def add_numbers(parser: argparse.ArgumentParser) -> None:
+class Options(Protocol):
+    """What options are added to: a command, or a group of its options."""
+
+    def add_argument(self, *names: str, **settings: Any) -> argparse.Action: ...
+
+
+def add_numbers(parser: Options) -> None:
     parser.add_argument(
         "--tolerance", type=float, help="largest error relative to the scale of an element"
     )
@@ -38,7 +47,7 @@ def add_numbers(parser: argparse.ArgumentParser) -> None:
     add_dims(parser)
 
 
-def add_dims(parser: argparse.ArgumentParser) -> None:
+def add_dims(parser: Options) -> None:
     parser.add_argument(
         "--dim",
         action="append",
@@ -78,6 +87,13 @@ def _dim(text: str) -> tuple[str, int]:
     return name, int(length)
 
 
+def named_layout(text: str) -> tuple[str, str]:
+    name, _, layout = text.rpartition("=")
+    if not name or not layout.isalpha():
+        raise argparse.ArgumentTypeError(f"'{text}' is not of the form NAME=NHWC")
+    return name, layout
+
+
 def count(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"'{text}' is not a count")
@@ -90,7 +106,9 @@ def show(
     stream = report_stream(getattr(options, "output", None))
     with printing(stream):
         if options.json:
-            print(json.dumps(record, indent=2), file=stream)
+            from relayout.report.machine import answer
+
+            print(json.dumps(answer(options.name, record), indent=2), file=stream)
             return
         console = _console(stream)
         for line in lines:
@@ -111,23 +129,38 @@ def _console(stream: TextIO) -> Console:
 
 
 class Progress:
-    """What is being done now, on a terminal's error stream."""
+    """What is being done now, in which step and for how long, on a terminal's error stream."""
 
-    def __init__(self, status: Status) -> None:
-        self._status = status
+    def __init__(self, bar: Bar | None = None) -> None:
+        self._bar, self._steps = bar, 0
+        if bar is not None:
+            bar.add_task("starting")
 
     def __call__(self, stage: str) -> None:
-        self._status.update(f"{stage} ...")
+        self._steps += 1
+        if self._bar is not None:
+            (task,) = self._bar.task_ids
+            self._bar.update(task, description=f"step {self._steps}: {stage}")
 
     def end(self) -> None:
         """Leave the terminal to what is printed next."""
-        self._status.stop()
+        if self._bar is not None:
+            self._bar.stop()
 
 
 @contextmanager
 def progress() -> Iterator[Progress]:
-    with _console(sys.stderr).status("starting") as status:
-        yield Progress(status)
+    """Without a terminal nothing is shown, and what would show it is not imported."""
+    if not sys.stderr.isatty():
+        yield Progress()
+        return
+    from rich.progress import Progress as Bar
+    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    console = _console(sys.stderr)
+    with Bar(*columns, console=console, transient=True) as bar:
+        yield Progress(bar)
 
 
 @contextmanager
@@ -142,9 +175,9 @@ def _note(message: Warning | str, *_origin: object, **_more: object) -> None:
     sys.stderr.write(f"relayout: note: {message}\n")
 
 
-def add_choosing(parser: argparse.ArgumentParser) -> None:
+def add_choosing(parser: Options) -> None:
     parser.add_argument("--target", action=NameOption, named=targets, about=TARGET_HELP)
-    parser.add_argument("--keep-nchw", nargs="+", default=[], metavar="NAME", help=KEEP_HELP)
+    parser.add_argument("--keep-nchw", action="append", default=[], metavar="NAME", help=KEEP_HELP)
     parser.add_argument("--minimize", action=NameOption, named=objectives, about=GOAL_HELP)
     parser.add_argument("--einsum", action=argparse.BooleanOptionalAction, help=EINSUM_HELP)
     parser.add_argument("--budget", type=float, default=10.0, metavar="SECONDS", help=BUDGET_HELP)
@@ -162,7 +195,25 @@ def choosing(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def add_form(parser: argparse.ArgumentParser) -> None:
+def add_report(parser: Options) -> None:
+    parser.add_argument("--report", metavar="R.html", help=REPORT_HELP)
+
+
+def write_report(options: argparse.Namespace, page: Callable[[], Page]) -> None:
+    """Write the page that was asked for, if one was."""
+    from relayout.graph.io.destination import Destination, Document, write_documents
+
+    if options.report is None:
+        return
+    place = Destination.of(options.report)
+    with TemporaryDirectory(prefix="relayout-") as scratch:
+        write_documents([Document(place, page().html().encode())], Path(scratch))
+
+
+REPORT_HELP = "write a page for browsers, with the graph, in one file"
+
+
+def add_form(parser: Options) -> None:
     parser.add_argument("--all", action="store_true", help="list every Transpose and every attempt")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
@@ -173,7 +224,11 @@ EINSUM_HELP = (
     "--minimize count, for standard operators only); what runtimes copy inside of it counts as "
     "bytes moved"
 )
-GOAL_HELP = "what to make least"
+GOAL_HELP = "what to make least; by default time on a target with prices, else bytes"
+PRICES_HELP = "a table of prices in place of the one that the target has"
 BUDGET_HELP = "seconds of choosing layouts, all attempts together (default 10)"
 TARGET_HELP = "what the model is to run on"
-KEEP_HELP = "nodes that stay as they are: a name (* and ? match), op:LRN, rank:3 or device:cpu"
+KEEP_HELP = (
+    "nodes that stay as they are: a name (* and ? match), op:LRN, rank:3 or device:cpu (may be "
+    "repeated)"
+)

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from relayout.cli.codes import DONE, REFUSED
-from relayout.cli.terminal import add_numbers, numeric_options, progress, show
+from relayout.cli.terminal import (
+    add_numbers,
+    add_report,
+    numeric_options,
+    progress,
+    show,
+    write_report,
+)
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from relayout.verify.equivalence import Equivalence
+    from relayout.verify.reduction.reduce import ReducedPair
 
 SUMMARY = "find out whether two models compute the same, whatever made the second one"
 DESCRIPTION = (
@@ -21,6 +30,7 @@ DESCRIPTION = (
     "'equal modulo ledger' if it is proved, 'tested' if it is equal in all runs, 'refuted' if an "
     "element differs."
 )
+EXAMPLE = "relayout verify a.onnx b.onnx"
 
 
 def add_parser(commands: Any) -> None:
@@ -28,18 +38,43 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("before", metavar="A.onnx")
     parser.add_argument("after", metavar="B.onnx")
     add_numbers(parser)
+    add_report(parser)
+    parser.add_argument(
+        "--reduce",
+        metavar="DIR",
+        type=Path,
+        help="if runs show a difference, write the smallest parts of both models that still differ",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(command=run)
 
 
 def run(options: argparse.Namespace) -> int:
+    from rich.markup import escape
+
     from relayout import api
+    from relayout.optimizer.model_pages import pair_page
 
     with progress() as stage:
         stage("proving and comparing")
         found = api.verify_models(options.before, options.after, numeric_options(options))
-    show(options, found.record(), _lines(found))
+        write_report(options, lambda: pair_page(Path(options.before), Path(options.after), found))
+        parts = None
+        if options.reduce is not None and not found.equal:
+            stage("making the difference smaller")
+            parts = _reduced(options)
+    record = found.record()
+    if parts is not None:
+        record["reduced"] = [str(parts.before), str(parts.after)]
+    show(options, record, [*_lines(found), *([] if parts is None else [escape(parts.summary())])])
     return DONE if found.equal else REFUSED
+
+
+def _reduced(options: argparse.Namespace) -> ReducedPair | None:
+    from relayout.verify.reduction.reduce import reduce_pair
+
+    files = Path(options.before), Path(options.after)
+    return reduce_pair(*files, options.reduce, numeric_options(options))
 
 
 def _lines(found: Equivalence) -> Iterator[RenderableType]:

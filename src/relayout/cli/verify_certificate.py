@@ -14,6 +14,7 @@ from relayout.cli.terminal import progress, show
 SUMMARY = "check a proof that a choice of layouts is least for the variants offered"
 PROOFS_HOLD = "the proofs hold"
 """What is known of a certificate in which nothing is wrong."""
+EXAMPLE = "relayout verify-certificate proof.json --model in.onnx"
 
 
 def add_parser(commands: Any) -> None:

@@ -90,6 +90,7 @@ def _nested(
     while waiting:
         current = waiting.pop()
         yield Region(current, opsets, in_function)
-        attributes = (each for node in current for each in node.attributes.data.values())
+        holders = (node.attributes.data for node in current)
+        attributes = [each for held in holders if held for each in held.values()]
         inner = [body for each in attributes if each.type in _BODIES for body in _bodies_in(each)]
         waiting.extend(reversed(inner))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate, pairwise
+from math import prod
 from operator import mul
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -55,10 +56,9 @@ UNIT = Size()
 
 
 def product(sizes: Sequence[Size]) -> Size:
-    total = UNIT
-    for size in sizes:
-        total *= size
-    return total
+    symbols = [symbol for size in sizes for symbol in size.symbols]
+    number = prod([size.number for size in sizes])
+    return Size(number, tuple(sorted(symbols))) if symbols else Size(number)
 
 
 def sizes_of(shape: Sequence[int | str | None], side: str) -> tuple[Size, ...]:

@@ -1,4 +1,4 @@
-"""Operators of ONNX Runtime's own domain that quantisers write."""
+"""Operators of ONNX Runtime's own domain: activations, and those that quantisers write."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from relayout.layout.blocks import size_of
 from relayout.layout.transport import Changes, Refusal, Transport
 from relayout.ops.broadcasting import aligned
+from relayout.ops.elementwise import COSTLY, elementwise
 from relayout.ops.facts import LengthFacts, NumberFacts, OpFacts
 from relayout.ops.rule import OpRule, barrier, lead_only
 from relayout.ops.shuffles import following, gemm_of_bytes, one_by_one
@@ -109,6 +110,7 @@ SAME_SHAPE = LengthFacts(keeps_shape=True)
 QUANTISES = NumberFacts(quantises=True)
 
 FACTS: tuple[OpFacts, ...] = (
+    elementwise("Gelu", "QuickGelu", domain=DOMAIN, kernel=COSTLY),
     OpFacts(
         ("QLinearAdd", "QLinearMul"),
         OpRule(quantised_pair, pull_quantised_pair, wider_term),

@@ -92,9 +92,10 @@ UNARY = (
     elementwise(
         *("Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Celu", "Cos", "Cosh", "Elu", "Erf"),
         *("Exp", "Gelu", "Log", "Mish", "Reciprocal", "Selu", "Sin", "Sinh", "Softplus"),
-        *("Softsign", "Sqrt", "Swish", "Tan"),
+        *("Softsign", "Swish", "Tan"),
         kernel=COSTLY,
     ),
+    elementwise("Sqrt", kernel=COSTLY, numbers=NumberFacts(Evaluation.ROUNDED)),
     elementwise("Sigmoid", "Tanh", kernel=COSTLY, numbers=ACTIVATES),
     elementwise(
         *("BitCast", "BitwiseNot", "Ceil", "Floor", "HardSwish", "IsInf", "IsNaN", "Round"),

@@ -83,9 +83,11 @@ class Evaluation(Enum):
     MOVES = "moves"
     """Every element of the result is an element of an operand, bit for bit."""
     INTEGERS = "integers"
-    """Exact on integers; shapes are computed with these."""
+    """Exact on integers; shapes are computed with these. Of floats the nearest to what is exact."""
     NATURALS = "naturals"
-    """Exact on integers that are not negative; on others runtimes round in different directions."""
+    """So on integers that are not negative; on others runtimes round in different directions."""
+    ROUNDED = "rounded"
+    """The nearest float to what is exact; there are no integers of it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from enum import Enum
 import onnx_ir as ir
 
 from relayout.errors import RelayoutError
-from relayout.graph.read import Dim, NodeView, Shape, constant_of, is_op, perm_of, shape_of
+from relayout.graph.read import Dim, NodeView, Shape, constant_of, is_op, perm_of, rank_of, shape_of
 from relayout.graph.region import Region, regions_of, subgraphs_of
 from relayout.layout.equation import Equation, copied_elements
 from relayout.ops.facts import InnerCopies
@@ -29,23 +29,37 @@ SMALLEST_LARGE = 1024
 
 
 class Objective(Enum):
-    """What is minimised; the other one decides between equals."""
+    """What is minimised; the others decide between equals."""
 
     BYTES = "bytes"
     COUNT = "count"
+    TIME = "time"
 
     @property
     def other(self) -> Objective:
+        """What is minimised where this one would give the user more of the other figure."""
         return Objective.COUNT if self is Objective.BYTES else Objective.BYTES
 
     @property
     def noun(self) -> str:
         """What is saved."""
-        return "bytes" if self is Objective.BYTES else "Transposes"
+        return _NOUNS[self]
 
     @property
     def summary(self) -> str:
-        return "bytes moved by Transposes" if self is Objective.BYTES else "number of Transposes"
+        return _SUMMARIES[self]
+
+
+_NOUNS = {
+    Objective.BYTES: "bytes",
+    Objective.COUNT: "Transposes",
+    Objective.TIME: "nanoseconds",
+}
+_SUMMARIES = {
+    Objective.BYTES: "bytes moved by Transposes",
+    Objective.COUNT: "number of Transposes",
+    Objective.TIME: "time by the prices of the target, where it has some",
+}
 
 
 def objective_of(name: str | Objective) -> Objective:
@@ -70,10 +84,12 @@ class Measure:
     transposes: int
     bytes_moved: int
     nodes: int
+    nanoseconds: int = 0
+    """What moves data takes so long by the prices of the target; 0 where it has none."""
 
     def moves_less_than(self, other: Measure, objective: Objective) -> bool:
         """Whether this one wins by the objective, or else by the other figure."""
-        return self._key(objective)[:2] < other._key(objective)[:2]
+        return self._key(objective)[:-1] < other._key(objective)[:-1]
 
     def better_than(self, other: Measure, objective: Objective) -> bool:
         """Whether this one wins by the objective, then by the other figure, then by nodes."""
@@ -82,6 +98,8 @@ class Measure:
     def _key(self, objective: Objective) -> tuple[int, ...]:
         if objective is Objective.BYTES:
             return (self.bytes_moved, self.transposes, self.nodes)
+        if objective is Objective.TIME:
+            return (self.nanoseconds, self.bytes_moved, self.transposes, self.nodes)
         return (self.transposes, self.bytes_moved, self.nodes)
 
 
@@ -152,6 +170,17 @@ def bytes_of_constants(model: ir.Model) -> int:
     return sum(tensor.nbytes for tensor in stored if is_large(tensor))
 
 
+def most_axes(model: ir.Model) -> int:
+    """The largest rank that is known of a result of any graph."""
+    ranks = (
+        rank_of(value)
+        for region in regions_of(model)
+        for node in region.graph
+        for value in node.outputs
+    )
+    return max((rank for rank in ranks if rank is not None), default=0)
+
+
 def _stored_in(graph: ir.Graph) -> Iterator[ir.Value]:
     yield from graph.initializers.values()
     yield from (node.outputs[0] for node in graph if is_op(node, "Constant"))
@@ -216,7 +245,12 @@ def bytes_of(value: ir.Value, dims: Mapping[str, int]) -> int:
 
 def bytes_in(shape: Shape, dtype: ir.DataType, dims: Mapping[str, int]) -> int:
     """The size of a tensor of a shape."""
-    return math.ceil(math.prod(_length(length, dims) for length in shape) * item_bytes(dtype))
+    return math.ceil(math.prod(lengths_of(shape, dims)) * item_bytes(dtype))
+
+
+def lengths_of(shape: Shape, dims: Mapping[str, int]) -> tuple[int, ...]:
+    """Lengths as they count where some are known only at run time."""
+    return tuple(_length(length, dims) for length in shape)
 
 
 def _length(length: Dim, dims: Mapping[str, int]) -> int:

@@ -5,11 +5,18 @@ from __future__ import annotations
 import onnx_ir as ir
 
 from relayout.graph.read import is_op, shape_of
-from relayout.graph.region import KERNEL_DOMAIN
+from relayout.graph.region import KERNEL_DOMAIN, regions_of
 from relayout.layout.transport import Changes
 from relayout.ops.facts import Evaluation
 from relayout.ops.pointwise import PRODUCT, SUM
 from relayout.ops.registry import facts_named, facts_of
+
+
+def has_quantised_groups(model: ir.Model) -> bool:
+    """Whether anything in a model is dequantised, so that runtimes look for such groups."""
+    return any(
+        is_op(node, "DequantizeLinear") for region in regions_of(model) for node in region.graph
+    )
 
 
 def breaks_quantised_group(node: ir.Node, changes: Changes) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from relayout.assign.apply import STATE_AS_EINSUM
@@ -13,19 +13,28 @@ from relayout.assign.explain import StatedModel
 from relayout.assign.strategies.registry import Budget, Strategy
 from relayout.assign.terms import Terms
 from relayout.graph.io.model import LoadedModel
-from relayout.ops.measure import Measure, Objective, bytes_of_constants, measure
-from relayout.optimizer.pipeline import Checking, Outcome, Timing, chosen
+from relayout.ops.measure import Measure, Objective, bytes_of_constants, most_axes
+from relayout.ops.quantised_groups import has_quantised_groups
+from relayout.optimizer.pipeline import Checking, Outcome, Timing, Vanishing, chosen
 from relayout.optimizer.prepare import Prepared
+from relayout.targets.prediction import measure_on
+from relayout.targets.target import Target
 
 KEPT = "kept"
 NOTHING_SPLIT = "dropped: no axis can be split into factors"
 GREW = "dropped: more Transposes or bytes than given"
+MORE_AXES = "dropped: tensors would have more axes than allowed"
 MORE_LACKING = "dropped: fewer nodes run in the order that the target has kernels for"
 NO_BETTER = "dropped: no better than the attempt before"
 BEATEN = "dropped: the next attempt is better"
 NOTHING_BETTER = "dropped: no better than the model as given"
+CERTAIN = 50
+"""A predicted time counts as less than another if it is by more than this part of it."""
 ENLARGES = "dropped: constants would take more bytes"
 ROUNDING_SHOWS = "dropped: numbers differ at quantisers, as changed rounding makes them"
+
+FEW_OF = 10
+"""One of so many Transposes may be left between quantisers where time is predicted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,19 +84,42 @@ class Trial:
     """Why it was kept or dropped."""
     enlarges: bool = False
     """Whether constants would take more bytes, where they may not."""
+    exceeds: bool = False
+    """Whether a tensor would have more axes than the target allows."""
     splits: bool = False
     """Whether axes of the model could be split into factors."""
     stated: StatedModel | None = None
     """The model that was made as layout problems, where it was looked at again."""
+    has_quantised_groups: bool = False
+    removed_by: Mapping[str, str] = field(default_factory=dict)
+    """By name of a Transpose, which pass removed it."""
 
     @property
     def improves(self) -> bool:
         """Whether it is better than the model as given: more kernels, or else the objective."""
-        if self.enlarges:
+        if self.enlarges or self.exceeds:
             return False
         given, now = self.lacking
-        is_better = self.measured.better_than(self.before, self.attempt.terms.objective)
+        is_better = self._is_better
         return now < given or (now == given and is_better)
+
+    @property
+    def _is_better(self) -> bool:
+        """Times are predicted, so a difference counts from a part of them on."""
+        objective = self.attempt.terms.objective
+        if objective is Objective.TIME:
+            gained = self.before.nanoseconds - self.measured.nanoseconds
+            return gained * CERTAIN > self.before.nanoseconds and not self._is_doubtful
+        return self.measured.better_than(self.before, objective)
+
+    @property
+    def _is_doubtful(self) -> bool:
+        """Whether a predicted time says little: runtimes move Transposes between quantisers too.
+
+        What they make of those has no price, so most of them have to go.
+        """
+        left, given = self.measured.transposes, self.before.transposes
+        return self.has_quantised_groups and left * FEW_OF > given
 
     @property
     def after(self) -> Measure:
@@ -100,8 +132,13 @@ class Trial:
 
     @property
     def trades(self) -> bool:
-        """Whether one figure grew, on a target that gained nothing else by it."""
+        """Whether one figure grew, on a target that gained nothing else by it.
+
+        Where time is made least it decides alone: the other figures are stand-ins for it.
+        """
         before, after = self.before, self.after
+        if self.attempt.terms.objective is Objective.TIME:
+            return False
         grew = after.transposes > before.transposes or after.bytes_moved > before.bytes_moved
         # Transposes at a free border are taken into the interface.
         return grew and self.still_lacking == self.lacking[0] and not self.attempt.terms.frees
@@ -126,6 +163,8 @@ class Search:
     budget: Budget
     trials: list[Trial] = field(default_factory=list)
     """In the order in which they were made, in all rounds."""
+    stage: Callable[[str], None] = lambda _: None
+    """Called with each attempt in words as it begins."""
     round_number: int = 1
 
     def best(self, terms: Terms) -> Trial:
@@ -162,7 +201,7 @@ class Search:
         """The better of two: with the axes as they are, and with operators on their factors."""
         attempt = replace(attempt, round_number=self.round_number)
         whole = self._tried(attempt)
-        if not whole.after.transposes:
+        if not whole.after.transposes or attempt.terms.target.keeps_axes:
             return whole
         split = self._tried(replace(attempt, by_factors=True))
         whole.splits = split.splits = bool(split.choose.decisions)
@@ -176,14 +215,23 @@ class Search:
         given = bytes_of_constants(self.prepared.informed.ir)
         return bytes_of_constants(made.ir) > given
 
+    def _exceeds(self, made: LoadedModel, target: Target) -> bool:
+        """Whether a tensor has more axes than both the target allows and the given model has."""
+        most = target.max_rank
+        if most is None:
+            return False
+        return most_axes(made.ir) > max(most, most_axes(self.prepared.informed.ir))
+
     def _tried(self, attempt: Attempt) -> Trial:
+        nodes, number = self.prepared.before.nodes, len(self.trials) + 1
+        self.stage(f"optimising {nodes} nodes, attempt {number}: {attempt.words}")
         since = time.perf_counter()
         prepared, terms = self.prepared, attempt.terms
         loaded = prepared.simplified.clone()
         choose = self.choosing(terms)
-        timing = Timing(dict(prepared.seconds))
+        timing, vanishing = Timing(dict(prepared.seconds)), Vanishing(dict(prepared.removed_by))
         pipeline = chosen(terms.target, choose, by_factors=attempt.by_factors)
-        outcomes = pipeline.run(loaded.ir, [Checking(prepared.interface), timing])
+        outcomes = pipeline.run(loaded.ir, [Checking(prepared.interface), timing, vanishing])
         if attempt.note:
             loaded.notices.append(attempt.note)
         trial = Trial(
@@ -191,12 +239,15 @@ class Search:
             loaded,
             choose,
             before=prepared.before_by(loaded.ir, terms.dims),
-            measured=measure(loaded.ir, terms.dims),
+            measured=measure_on(terms.target, loaded.ir, terms.dims, splits=True),
             lacking=(prepared.lacking, terms.target.lacking(loaded.ir)),
             outcomes=(*prepared.outcomes, *outcomes),
             passes=timing.seconds,
             seconds=time.perf_counter() - since,
             enlarges=terms.target.keep_size and self._enlarges(loaded),
+            exceeds=self._exceeds(loaded, terms.target),
+            has_quantised_groups=has_quantised_groups(loaded.ir),
+            removed_by=vanishing.steps,
         )
         self.trials.append(trial)
         return trial
@@ -206,6 +257,8 @@ def _why_dropped(split: Trial, whole: Trial) -> str:
     """Why the trial on factors is not taken in place of the one on whole axes, if it is not."""
     if not split.choose.decisions:
         return NOTHING_SPLIT
+    if split.exceeds:
+        return MORE_AXES
     if split.trades:
         return GREW
     if split.still_lacking > whole.still_lacking:

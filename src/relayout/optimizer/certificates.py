@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from relayout.assign.choose import ChooseLayouts
 from relayout.assign.claim import Round, claim, faults, rounds_of
@@ -22,8 +22,9 @@ from relayout.graph.io.sources import ModelSource
 from relayout.graph.io.version import __version__
 from relayout.optimizer.pipeline import learn_shapes, prepared
 from relayout.optimizer.prepare import as_editable
-from relayout.verify.proof.attempt import attempted
-from relayout.verify.proof.verdict import ModelProof
+
+if TYPE_CHECKING:
+    from relayout.verify.proof.verdict import ModelProof
 
 NAMES = {"given": "given model", "written": "result"}
 """What the certificate has hashes of, and how it is called in reports."""
@@ -115,6 +116,8 @@ def _equivalence_faults(
         return []
     settings = rounds[0].get("settings")
     fixes = isinstance(settings, dict) and settings.get("fix_defaults") is True
+    from relayout.verify.proof.attempt import attempted
+
     proof = attempted(Path(model), Path(result), fix_defaults=fixes)
     if not proof.holds or _equivalence(proof) != stated:
         return [

@@ -23,7 +23,7 @@ from relayout.graph.collector import paused_collector
 from relayout.graph.io.model import LoadedModel
 from relayout.graph.io.save import staged
 from relayout.graph.io.sources import ModelSource
-from relayout.ops.measure import Objective, measure, objective_of
+from relayout.ops.measure import Objective, measure
 from relayout.optimizer.delivery import check_names, compared
 from relayout.optimizer.describe import figures
 from relayout.optimizer.pipeline import Checking, chosen
@@ -31,7 +31,7 @@ from relayout.optimizer.prepare import Prepared, opened, prepare
 from relayout.optimizer.region_records import region_records
 from relayout.report.comparison import ComparisonRecord, StrategyRecord
 from relayout.report.records import Figures
-from relayout.targets.target import ONNX, Target, target_of
+from relayout.targets.target import ONNX, Target, asked_objective, target_of
 from relayout.verify.verdict import NumericOptions, NumericVerdict
 
 
@@ -41,7 +41,7 @@ def compare_strategies(
     target: str | Target = ONNX,
     keep: Sequence[str] = (),
     einsum: bool | None = None,
-    minimize: str | Objective = Objective.BYTES,
+    minimize: str | Objective | None = None,
     budget: float = DEFAULT_SECONDS,
     fix_defaults: bool = False,
     verify: bool = True,
@@ -55,7 +55,7 @@ def compare_strategies(
     was flipped or kept.
     """
     inputs = replace(inputs or NumericOptions(), fix_defaults=fix_defaults)
-    objective = objective_of(minimize)
+    objective = asked_objective(target, minimize)
     runtime = target_of(target, keep, einsum=einsum, objective=objective)
     terms = Terms(objective, runtime, inputs.dims)
     stage("reading")

@@ -9,6 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeAlias
 
+import onnx
+
 from relayout.errors import RelayoutError
 from relayout.graph.io.destination import Destination, Document, write_documents
 from relayout.graph.io.model import LoadedModel
@@ -49,13 +51,33 @@ def check_names(loaded: LoadedModel, inputs: NumericOptions) -> None:
     declared = loaded.source.graph.input
     names = [value.name for value in declared]
     dims = {d.dim_param for value in declared for d in value.type.tensor_type.shape.dim}
-    for name in inputs.shapes:
+    for name, shape in inputs.shapes.items():
         if name not in names:
             raise RelayoutError(f"the model has no input {name!r}; it has {', '.join(names)}")
+        _check_shape(declared[names.index(name)], shape)
     for name in inputs.dims:
         known = ", ".join(sorted(dims - {""})) or "none"
         if name not in dims and "[" not in name:
             raise RelayoutError(f"no input has a dimension {name!r}; the named ones are: {known}")
+
+
+def _check_shape(value: onnx.ValueInfoProto, shape: Sequence[int]) -> None:
+    """Refuse a shape that contradicts what an input declares."""
+    tensor = value.type.tensor_type
+    if not tensor.HasField("shape"):
+        return
+    lengths = [
+        dim.dim_param or (dim.dim_value if dim.HasField("dim_value") else "?")
+        for dim in tensor.shape.dim
+    ]
+    fits = len(lengths) == len(shape) and all(
+        isinstance(length, str) or length < 0 or length == given
+        for length, given in zip(lengths, shape, strict=True)
+    )
+    if not fits:
+        told = ",".join(map(str, lengths))
+        given = ",".join(map(str, shape))
+        raise RelayoutError(f"input {value.name!r} is [{told}], which {given} does not fit")
 
 
 def deliver(

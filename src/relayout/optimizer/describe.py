@@ -70,7 +70,7 @@ def layouts_record(
         tensors=tuple(
             TensorRecord(
                 name=value.name or "",
-                shape=shape_text(shape_of(value), _as_known),
+                shape=shape_text(shape_of(value), known_length),
                 layout=str(found.colours[value]),
                 layout_class=found.colours[value].layout_class.value,
                 told=found.origins[value].value,
@@ -91,8 +91,10 @@ def _written_for(model: ir.Model) -> Target:
     return NHWC if any(node.domain == KERNEL_DOMAIN for node in nodes) else ONNX
 
 
-def figures(measured: Measure) -> Figures:
-    return Figures(measured.transposes, measured.bytes_moved, measured.nodes)
+def figures(measured: Measure, *, timed: bool = False) -> Figures:
+    """What is reported of a model; its predicted time where that was made least."""
+    nanoseconds = measured.nanoseconds if timed else 0
+    return Figures(measured.transposes, measured.bytes_moved, measured.nodes, nanoseconds)
 
 
 def transpose_records(
@@ -137,11 +139,17 @@ def assumed_for(
 
 
 def run_notes(
-    model: ir.Model, left: bool, applied: Counter[str], reasons: Mapping[str, Sequence[str]]
+    model: ir.Model,
+    left: bool,
+    applied: Counter[str],
+    reasons: Mapping[str, Sequence[str]],
+    target: Target,
 ) -> tuple[str, ...]:
     """What to know about a result: how products are stated, and what keeps Transposes."""
     defaults = _defaults_note(model) if left else ()
-    products = *_einsum_notes(model, applied[STATE_AS_EINSUM]), *_bytes_note(applied[LEAVE_BYTES])
+    remedy = "--no-einsum" if target.einsum else "--minimize bytes"
+    in_floats = _floats_note(applied[LEAVE_BYTES], remedy)
+    products = *_einsum_notes(model, applied[STATE_AS_EINSUM]), *in_floats
     return (*products, *softmax_note(model), *defaults, *attention_notes(reasons))
 
 
@@ -182,13 +190,13 @@ def _einsum_notes(model: ir.Model, stated: int) -> tuple[str, ...]:
     return (note, "no length may be 0: ONNX Runtime ends its process on an Einsum without elements")
 
 
-def _bytes_note(stated: int) -> tuple[str, ...]:
+def _floats_note(stated: int, remedy: str) -> tuple[str, ...]:
     """For quantised products that runtimes have no integer kernel for any more."""
     what, them = f"{stated} products between quantisers are", "them"
     if stated == 1:
         what, them = "1 product between quantisers is", "it"
     how = f"stated such that runtimes compute {them} in floats"
-    note = f"{what} {how}; --no-einsum keeps {them} in bytes"
+    note = f"{what} {how}; {remedy} keeps {them} in bytes"
     return (note,) if stated else ()
 
 
@@ -217,7 +225,7 @@ def _as_declared(length: Dim) -> str:
     return "?" if length is None else str(length)
 
 
-def _as_known(length: Dim) -> str:
+def known_length(length: Dim) -> str:
     """A number, a product of names of the model, a question mark for what has no name."""
     if not isinstance(length, str):
         return _as_declared(length)
@@ -231,7 +239,7 @@ def _transpose_record(node: ir.Node, why: Explanation, dims: Mapping[str, int]) 
     return TransposeRecord(
         name=node.name or result.name or "",
         tensor="" if source is None else source.name or "",
-        shape=shape_text(shape_of(source), _as_known),
+        shape=shape_text(shape_of(source), known_length),
         perm=None if order is None else order.axes,
         bytes_moved=bytes_of_move(node, dims),
         line=source_line(node),

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from relayout.graph.io.sources import ModelSource
 from relayout.infer.looks import Direction, Look, look_of, walk_of
-from relayout.ops.measure import Measure, measure
+from relayout.ops.measure import Measure
 from relayout.optimizer.conversion import converted
 from relayout.optimizer.describe import (
     attention_notes,
@@ -15,11 +15,7 @@ from relayout.optimizer.describe import (
     model_record,
 )
 from relayout.optimizer.optimize import optimize
-from relayout.optimizer.pipeline import (
-    SpeltOut,
-    local_rules,
-)
-from relayout.optimizer.prepare import opened
+from relayout.optimizer.prepare import opened, prepare
 from relayout.report.layouts import LayoutsRecord
 from relayout.report.records import ModelRecord
 from relayout.targets.target import ONNX, Target, target_of
@@ -27,13 +23,12 @@ from relayout.targets.target import ONNX, Target, target_of
 
 def inspect(source: ModelSource, *, dims: Mapping[str, int] | None = None) -> ModelRecord:
     """The interface, the operators and the Transposes of a model."""
-    loaded = opened(source)
-    record = model_record(loaded, dims or {})
+    prepared = prepare(opened(source), ONNX, dims or {})
+    # With the shapes that are learned before a choice, so that figures are those of `optimize`.
+    record = model_record(prepared.informed, dims or {})
     if not record.transposes:
         return record
-    watching = SpeltOut(ONNX)
-    local_rules(ONNX).run(loaded.ir, [watching])
-    return replace(record, notices=(*record.notices, *attention_notes(watching.reasons)))
+    return replace(record, notices=(*record.notices, *attention_notes(prepared.spelt_out)))
 
 
 def infer_layouts(
@@ -63,4 +58,4 @@ def infer_layouts(
 
 def count(source: ModelSource, *, dims: Mapping[str, int] | None = None) -> Measure:
     """How many Transposes a model has, what they move, and how many nodes there are."""
-    return measure(opened(source).ir, dims)
+    return prepare(opened(source), ONNX, dims or {}).before

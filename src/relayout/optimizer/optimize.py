@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import TypeAlias
@@ -25,7 +25,8 @@ from relayout.graph.io.free_interface import free_interface
 from relayout.graph.io.load import load
 from relayout.graph.io.model import LoadedModel
 from relayout.graph.io.sources import ModelSource
-from relayout.ops.measure import Measure, Objective, measure, objective_of
+from relayout.ops.measure import Measure, Objective
+from relayout.optimizer.asked_layouts import in_asked_layouts
 from relayout.optimizer.attempts import (
     ENLARGES,
     KEPT,
@@ -36,11 +37,24 @@ from relayout.optimizer.attempts import (
 )
 from relayout.optimizer.certificates import Taken
 from relayout.optimizer.delivery import Comparing, Delivery, Stage, check_names, deliver
+from relayout.optimizer.measuring import (
+    Measuring,
+    candidates,
+    check_measurable,
+    ranked,
+    with_kept,
+    words_of,
+)
+from relayout.optimizer.offers import offers
+from relayout.optimizer.pages import run_page
+from relayout.optimizer.pipeline import split_slow_transposes
 from relayout.optimizer.prepare import Prepared, as_asked, fixed, prepare
-from relayout.optimizer.result import Result
+from relayout.optimizer.result import Result, verdict_text
 from relayout.optimizer.rounds import in_rounds
 from relayout.report.records import AttemptRecord
-from relayout.targets.target import ONNX, Target, target_of
+from relayout.targets.prediction import measure_on
+from relayout.targets.prices.table import RuntimePrices
+from relayout.targets.target import ONNX, Target, asked_objective, target_of, with_prices
 from relayout.verify.isolated import compare_isolated
 from relayout.verify.verdict import NumericOptions
 
@@ -58,16 +72,23 @@ def optimize(
     keep: Sequence[str] = (),
     einsum: bool | None = None,
     keep_size: bool = False,
+    max_rank: int | None = None,
     strategy: str | Strategy = EXACT,
-    minimize: str | Objective = Objective.BYTES,
+    minimize: str | Objective | None = None,
+    prices: str | PathLike[str] | RuntimePrices | None = None,
     budget: float = DEFAULT_SECONDS,
     free_inputs: bool = False,
     free_outputs: bool = False,
+    input_layouts: Mapping[str, str] | None = None,
+    output_layouts: Mapping[str, str] | None = None,
     opset: int | None = None,
     fix_defaults: bool = False,
     verify: bool = True,
     inputs: NumericOptions | None = None,
     certificate: Output | None = None,
+    report: Output | None = None,
+    suggest: bool = False,
+    measure: Measuring | None = None,
     ready: Ready = lambda _: None,
     stage: Stage = lambda _: None,
     comparing: Comparing = compare_isolated,
@@ -78,44 +99,134 @@ def optimize(
     are: by name, `op:LRN`, `rank:3` or `device:cpu`. `einsum` lets a product of matrices be stated
     as Einsum, which reads its factors in any order; left open it does so where Transposes are
     counted and only standard operators may be used. `keep_size` forbids to store a
-    constant in two orders, where one of its readers could have another than the rest. Only the
+    constant in two orders, where one of its readers could have another than the rest. `max_rank` is
+    the most axes that a tensor of the result has, if none of the given model has more. Only the
     strategy "exact" proves its choice
-    least for the variants offered. `minimize` is "bytes" (fewest bytes moved by Transposes)
-    or "count" (fewest Transposes); after `budget` seconds of choosing, all attempts together, the
-    best found is taken. `free_inputs` and `free_outputs` let the orders of the model's own inputs
-    and outputs change; the change is reported in the notices. `opset` brings the model to a newer
+    least for the variants offered. `minimize` is "bytes" (fewest bytes moved by Transposes),
+    "count" (fewest Transposes) or "time" (least time by the prices of the target, which is the
+    default for a target that has prices, and "bytes" for others). `prices` is a table of them, or
+    the path of one, in place of the one that comes with the target. After `budget` seconds of
+    choosing, all attempts together, the best found is taken. `free_inputs` and `free_outputs` let
+    the orders of the model's own inputs and outputs change; the change is reported in the notices.
+    `input_layouts` and `output_layouts` give inputs and outputs, by name, another layout such as
+    "NHWC"; the model as given then counts with a Transpose at each. `opset` brings the model to a
+    newer
     opset first: from 23 on Attention is an operator. `fix_defaults` makes constants of inputs that
     have a default, which removes them from the inputs.
 
     `output` is a path or a binary file open for writing. Nothing is written if the numbers differ
     or cannot be compared. A model for which nothing better was found is written as it came, byte
-    for byte. The proof of the choice is written to `certificate` together with the model.
-    `ready` is called with the result before anything takes its place: if it raises, nothing does.
+    for byte. The proof of the choice is written to `certificate` together with the model, and a
+    page for browsers to `report`, with the graphs before and after. With `suggest`, options are
+    tried that might leave fewer Transposes, and those that do are reported.
+    With `measure`, models made by every objective, with attentions raised to operators and without,
+    take turns in the runtime of the target; the fastest is kept, or the given model if none is
+    faster. `ready` is called with the result before anything takes its place: if it raises, nothing
+    does.
     """
     inputs = replace(inputs or NumericOptions(), fix_defaults=fix_defaults)
-    objective = objective_of(minimize)
     solver = strategy_of(strategy)
     place, proof = _destinations(output, certificate, source, solver)
-    runtime = target_of(target, keep, einsum=einsum, keep_size=keep_size, objective=objective)
+    page = None if report is None else Destination.of(report)
+    priced = with_prices(target, prices)
+    objective = asked_objective(priced, minimize)
+    runtime = target_of(
+        priced,
+        keep,
+        einsum=einsum,
+        keep_size=keep_size,
+        objective=objective,
+        max_rank=max_rank,
+    )
     terms = Terms(objective, runtime, inputs.dims, free_inputs, free_outputs)
+    if measure is not None:
+        check_measurable(terms)
     stage("reading")
     given = load(source)
+    if input_layouts or output_layouts:
+        if proof is not None:
+            raise RelayoutError("a certificate is about the interface as given, not other layouts")
+        given = in_asked_layouts(given, input_layouts or {}, output_layouts or {})
     check_names(given, inputs)
-    road = _Road(given, place, proof, inputs if verify else None, ready, stage, comparing)
+    compared = inputs if verify else None
+    road = _Road(given, place, proof, page, compared, ready, stage, comparing, fix_defaults)
     asked = as_asked(given, opset, fix_defaults=fix_defaults)
     if asked.frozen is not None:
         return road.copied(terms, asked.frozen)
     runtime.check_gate(asked.ir)
     stage("optimising")
-    with paused_collector():
-        prepared = prepare(asked, runtime, inputs.dims)
-    search = Search(prepared, solver, Budget(budget))
-    result = road.finished(search, terms, fix_defaults=fix_defaults)
+    searching = _Searching(asked, solver, budget)
+    if measure is not None:
+        return _fastest(road, searching, terms, inputs, measure)
+    search = searching.of(terms)
+    result = road.made(search, terms)
+    if suggest:
+        stage("trying other options")
+        result = _with_offers(result, searching, terms)
+    result = road.handed_over(result)
     for careful in terms.with_care:
         if result.shows_rounding:
             search.drop_kept(ROUNDING_SHOWS)
-            result = road.finished(search, careful, ROUGH, fix_defaults=fix_defaults)
+            result = road.finished(search, careful, ROUGH)
     return result
+
+
+@dataclass(frozen=True, slots=True)
+class _Searching:
+    """Starts searches for a model; those for one target share what is prepared."""
+
+    asked: LoadedModel
+    strategy: Strategy
+    budget: float
+    prepared: list[tuple[Target, Prepared]] = field(default_factory=list)
+
+    def of(self, terms: Terms) -> Search:
+        known = (prepared for target, prepared in self.prepared if target == terms.target)
+        prepared = next(known, None)
+        if prepared is None:
+            with paused_collector():
+                prepared = prepare(self.asked, terms.target, terms.dims)
+            self.prepared.append((terms.target, prepared))
+        return Search(prepared, self.strategy, Budget(self.budget))
+
+
+def _fastest(
+    road: _Road,
+    searching: _Searching,
+    terms: Terms,
+    inputs: NumericOptions,
+    measuring: Measuring,
+) -> Result:
+    """The candidate that is the fastest in the target's runtime and computes the same."""
+    results = {
+        words_of(candidate): road.made(searching.of(candidate), candidate)
+        for candidate in candidates(terms)
+    }
+    road.stage("measuring")
+    order, measured = ranked(road.given, results, inputs, measuring)
+    refusals: list[str] = []
+    for words in order:
+        kept = replace(results[words], measured=with_kept(measured, words))
+        kept.loaded.notices.extend(refusals)
+        result = road.handed_over(kept)
+        if result.accepted:
+            return result
+        verdict = verdict_text(result.verdict, changed=True)
+        refusals.append(f"{words} is faster, but was not delivered: {verdict}")
+    first = results[words_of(terms)]
+    kept = road.as_given(first, searching.of(terms).prepared)
+    kept.loaded.notices[:] = [*road.given.notices, *refusals]
+    return road.handed_over(replace(kept, least=False, measured=measured))
+
+
+def _with_offers(result: Result, searching: _Searching, terms: Terms) -> Result:
+    """The result with what would leave fewer Transposes than it has."""
+    with paused_collector():
+        found = offers(
+            *(searching.asked, terms, searching.strategy, searching.budget, result.record().left),
+            has_attention=bool(result.spelt_out),
+        )
+    return replace(result, offers=found)
 
 
 def _destinations(
@@ -142,11 +253,13 @@ class _Road:
     given: LoadedModel
     output: Destination | None
     certificate: Destination | None
+    report: Destination | None
     inputs: NumericOptions | None
     """What the numbers are compared on; None where they are not compared."""
     ready: Ready
     stage: Stage
     comparing: Comparing
+    fix_defaults: bool = False
 
     def copied(self, terms: Terms, reason: str) -> Result:
         """A model that may not be changed."""
@@ -158,38 +271,48 @@ class _Road:
         result = Result(kept, ChooseLayouts(terms), nothing, nothing, (), False, {})
         return self._delivered(result, None)
 
-    def finished(self, search: Search, terms: Terms, *notices: str, fix_defaults: bool) -> Result:
+    def finished(self, search: Search, terms: Terms, *notices: str) -> Result:
         """The best of some attempts, verified and written."""
-        self.stage("optimising")
+        return self.handed_over(self.made(search, terms, *notices))
+
+    def made(self, search: Search, terms: Terms, *notices: str) -> Result:
+        """The best of some attempts."""
+        search = replace(search, stage=self.stage)
         with paused_collector():
             trials = in_rounds(search, terms)
-        trial = trials[-1]
-        if trial.improves:
-            result = _result(trials, search.prepared, trial.loaded)
-            result = replace(result, stated=trial.stated)
-        else:
-            kept = (fixed(self.given) if fix_defaults else self.given).clone()
-            kept.notices[:] = trial.loaded.notices
-            result = _result(trials, search.prepared, kept)
-            is_fixed = kept.source is not self.given.source
-            informed = None if is_fixed else search.prepared.informed
-            result = replace(result, changed=is_fixed, informed=informed, outcomes=())
+            trial = trials[-1]
+            is_split = trial.improves and split_slow_transposes(trial.loaded.ir, terms)
+        result = replace(
+            _result(trials, search.prepared, trial.loaded),
+            rounds=tuple(self._taken(trials)),
+            attempts=tuple(map(_attempt_record, search.trials)),
+            stated=None if is_split else trial.stated,
+            informed=search.prepared.informed,
+        )
+        if not trial.improves:
+            result = self.as_given(result, search.prepared)
         result.loaded.notices.extend(notices)
-        taken = self._taken(trials, fix_defaults=fix_defaults)
-        attempts = tuple(map(_attempt_record, search.trials))
-        return self._handed_over(replace(result, rounds=tuple(taken), attempts=attempts))
+        return result
 
-    def _taken(self, trials: Sequence[Trial], *, fix_defaults: bool) -> Iterator[Taken]:
+    def as_given(self, result: Result, prepared: Prepared) -> Result:
+        """The model as it came, in place of a result."""
+        kept = (fixed(self.given) if self.fix_defaults else self.given).clone()
+        kept.notices[:] = result.loaded.notices
+        is_fixed = kept.source is not self.given.source
+        result = replace(result, loaded=kept, changed=is_fixed, after=result.before, outcomes=())
+        return replace(result, informed=prepared.informed, stated=None)
+
+    def _taken(self, trials: Sequence[Trial]) -> Iterator[Taken]:
         """The rounds that trials are the best of, each given what the one before it made."""
         models = [self.given, *(trial.loaded for trial in trials[:-1])]
         for model, trial in zip(models, trials, strict=True):
             yield Taken(
                 *(model, model is not self.given, trial.choose, trial.attempt.by_factors),
                 opset=trial.loaded.ir.opset_imports.get(""),
-                fixed_defaults=fix_defaults,
+                fixed_defaults=self.fix_defaults,
             )
 
-    def _handed_over(self, result: Result) -> Result:
+    def handed_over(self, result: Result) -> Result:
         """Deliver a model; one whose interface may change is verified before that happens."""
         if not result.choose.terms.frees:
             return self._delivered(result, self.inputs)
@@ -211,6 +334,9 @@ class _Road:
             if self.certificate is not None and result.chooses:
                 proof = delivered.certified(delivery.staged)
                 yield Document(self.certificate, json.dumps(proof).encode())
+            if self.report is not None:
+                self.stage("drawing")
+                yield Document(self.report, run_page(delivered).html().encode())
             self.ready(delivered)
 
         delivery = deliver(
@@ -239,6 +365,7 @@ def _result(trials: Sequence[Trial], prepared: Prepared, loaded: LoadedModel) ->
         lacking=(trials[0].lacking[0], trial.still_lacking),
         spelt_out=prepared.spelt_out,
         least=trial.least,
+        removed_by={name: step for each in trials[::-1] for name, step in each.removed_by.items()},
     )
 
 
@@ -249,8 +376,8 @@ def _freed(result: Result) -> Result:
     result.loaded.notices.extend(changes)
     if not changes:
         return result
-    after = measure(result.loaded.ir, terms.dims)
-    return replace(result, after=after, changed=True, informed=None, stated=None)
+    after = measure_on(terms.target, result.loaded.ir, terms.dims, splits=True)
+    return replace(result, after=after, changed=True, stated=None)
 
 
 def _attempt_record(trial: Trial) -> AttemptRecord:

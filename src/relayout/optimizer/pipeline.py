@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 import onnx_ir as ir
 
+from relayout.assign.terms import Terms
 from relayout.graph.editing.naming import name_transposes
 from relayout.graph.invariants import Signature, check
-from relayout.rewrite.atoms import JoinReshapes, RaiseSplit, SinkMerge
+from relayout.ops.measure import moving_transposes
+from relayout.rewrite.atoms import MOST_AXES, JoinReshapes, RaiseSplit, SinkMerge
 from relayout.rewrite.attention import JoinHeads, RaiseAttention
 from relayout.rewrite.attention_left import spelt_out
 from relayout.rewrite.beside import BiasBesideProduct
@@ -27,6 +29,8 @@ from relayout.rewrite.learn_shape import LearnShape
 from relayout.rewrite.matmul import ExchangeWithVector, FoldIntoGemm, FoldIntoMatMul
 from relayout.rewrite.product_reshapes import ReshapeOutsideProduct
 from relayout.rewrite.refine import adopt_shapes, has_vague_moves, refine_shapes
+from relayout.rewrite.slow_transposes import SplitSlowTranspose
+from relayout.rewrite.sparing import sparing
 from relayout.rewrite.splits import GroupTransposedLegs
 from relayout.rewrite.transposes import ComposeChain, DropIdentity, FoldConstant, ShareEqual
 from relayout.rewrite.unit_axes import ShareButForUnitAxes, UnitAxisMoveToReshape
@@ -115,7 +119,7 @@ def local_rules(target: Target) -> Pipeline:
     Products are left as they are: the choice of layouts knows more ways to write them.
     """
     store = Pass("store weights", lambda model: store_weights(model, target))
-    shaped = _with_shapes(_rules(simplifying)).steps
+    shaped = _with_shapes(_rules(target, lambda: simplifying(target))).steps
     return Pipeline((store, *shaped, *_attentions(target), NAMING))
 
 
@@ -160,27 +164,28 @@ def chosen(
     )
     if not by_factors:
         return Pipeline(choice)
-    return Pipeline((Followed(_split_axes(), (_simplify(simplifying), *choice)),))
+    return Pipeline((Followed(_split_axes(target), (_simplified(target), *choice)),))
 
 
 def prepared(target: Target, *, by_factors: bool) -> Pipeline:
     """What `layouts` does before the choice."""
-    split = (Followed(_split_axes(), (_simplify(simplifying),)),) if by_factors else ()
+    split = (Followed(_split_axes(target), (_simplified(target),)),) if by_factors else ()
     return Pipeline((*local_rules(target).steps, *split))
 
 
-def split_axes(model: ir.Model) -> bool:
+def split_axes(model: ir.Model, target: Target) -> bool:
     """Bring a model to the factors of its axes, as before a choice; whether there were any."""
-    split = Followed(_split_axes(), (_simplify(simplifying),))
+    split = Followed(_split_axes(target), (_simplified(target),))
     return Pipeline((split,)).run(model)[0].changed
 
 
-def _split_axes() -> Pass:
+def _split_axes(target: Target) -> Pass:
     """Operators on the factors of axes that Reshapes merge and split.
 
     Chains of views are not shortened before the choice: they would be merged again.
     """
-    rewrites = (SinkMerge(), RaiseSplit(), JoinReshapes())
+    most = MOST_AXES if target.max_rank is None else min(target.max_rank, MOST_AXES)
+    rewrites = (*sparing(target.gate, SinkMerge(most), RaiseSplit(most)), JoinReshapes())
     return Pass("split axes into factors", lambda model: rewrite_model(model, rewrites))
 
 
@@ -192,22 +197,34 @@ def _with_shapes(rules: tuple[PipelineStep, ...]) -> Pipeline:
 
 def _attentions(target: Target) -> tuple[PipelineStep, ...]:
     """Attentions as operators, so that the choice of layouts sees no Transposes around heads."""
-    raising = (RaiseAttention(target), JoinHeads())
+    if not target.raises:
+        return ()
+    raising = (RaiseAttention(target), *sparing(target.gate, JoinHeads()))
     step = Pass(RAISE_ATTENTIONS, lambda model: rewrite_model(model, raising))
-    return (Followed(step, _rules(simplifying)),)
+    return (Followed(step, _rules(target, lambda: simplifying(target))),)
 
 
 def _local_rules(target: Target) -> tuple[PipelineStep, ...]:
-    products = (FoldIntoGemm(), FoldIntoMatMul(target), ExchangeWithVector())
-    return _rules(lambda: (*simplifying(), *products))
+    folds = (FoldIntoGemm(), FoldIntoMatMul(target), ExchangeWithVector())
+    products = sparing(target.gate, *folds)
+    return _rules(target, lambda: (*simplifying(target), *products))
 
 
-def _rules(rewrites: Callable[[], Sequence[Rewrite]]) -> tuple[PipelineStep, ...]:
+def _rules(target: Target, rewrites: Callable[[], Sequence[Rewrite]]) -> tuple[PipelineStep, ...]:
     """Chains are shortened apart from the rest, which counts on visiting Transposes in order."""
-    chains = (CanonicalChain(), TakeInBlockMove())
+    chains = (*_on_other_axes(target), TakeInBlockMove())
     simplify = _simplify(rewrites)
     shorten = Pass("shorten chains of views", lambda model: rewrite_model(model, chains))
     return (Pass("remove dead nodes", remove_dead), simplify, Followed(shorten, (simplify,)))
+
+
+def _on_other_axes(target: Target) -> tuple[Rewrite, ...]:
+    """What moves Transposes to tensors of other axes, unless a target knows them by their axes."""
+    return () if target.keeps_axes else (CanonicalChain(),)
+
+
+def _simplified(target: Target) -> Pass:
+    return _simplify(lambda: simplifying(target))
 
 
 def _simplify(rewrites: Callable[[], Sequence[Rewrite]]) -> Pass:
@@ -221,12 +238,11 @@ def _last_rules(target: Target) -> tuple[PipelineStep, ...]:
     """
     folds = FoldConstant(leaves_tied=target.keep_size)
     found = () if target.weights is not None else (FindBlockMove(),)
-    views = (CanonicalChain(), UnitAxisMoveToReshape(), JoinReshapes(shortens=True))
+    views = (*_on_other_axes(target), UnitAxisMoveToReshape(), JoinReshapes(shortens=True))
     shared = ShareButForUnitAxes()
-    products = (BiasBesideProduct(), QuantisedMatrix())
+    restating = (GroupTransposedLegs(), BiasBesideProduct(), QuantisedMatrix())
     last = (
-        GroupTransposedLegs(),
-        *products,
+        *sparing(target.gate, *restating),
         *views,
         ReshapeOutsideProduct(),
         *found,
@@ -236,7 +252,7 @@ def _last_rules(target: Target) -> tuple[PipelineStep, ...]:
     return (Pass("rewrite what is left", lambda model: rewrite_model(model, last)),)
 
 
-def simplifying() -> Sequence[Rewrite]:
+def simplifying(target: Target) -> Sequence[Rewrite]:
     """The rewrites that belong together, made anew so that none remembers another model."""
     return (
         FoldConstants(),
@@ -245,7 +261,7 @@ def simplifying() -> Sequence[Rewrite]:
         ComposeChain(),
         FoldConstant(leaves_tied=True),
         ShareEqual(),
-        FoldIntoEinsum(),
+        *sparing(target.gate, FoldIntoEinsum()),
     )
 
 
@@ -281,6 +297,30 @@ class SpeltOut:
 
 
 @dataclass(slots=True)
+class Vanishing:
+    """After which pass each Transpose of a model was gone, by its name."""
+
+    steps: dict[str, str] = field(default_factory=dict)
+    _left: set[str] | None = None
+
+    def before(self, _step: Pass, model: ir.Model) -> None:
+        if self._left is None:
+            self._left = set(_names_of_transposes(model))
+
+    def after(self, outcome: Outcome, model: ir.Model) -> None:
+        if not outcome.changed or not self._left:
+            return
+        gone = self._left.difference(_names_of_transposes(model))
+        rewrites = ", ".join(sorted(+outcome.applied))
+        self.steps |= dict.fromkeys(sorted(gone), f"{outcome.name} ({rewrites})")
+        self._left -= gone
+
+
+def _names_of_transposes(model: ir.Model) -> Iterator[str]:
+    return (node.name or str(node.outputs[0].name) for _, node in moving_transposes(model))
+
+
+@dataclass(slots=True)
 class Timing:
     """How long each pass took."""
 
@@ -293,3 +333,13 @@ class Timing:
     def after(self, outcome: Outcome, _model: ir.Model) -> None:
         spent = time.perf_counter() - self._since
         self.seconds[outcome.name] = self.seconds.get(outcome.name, 0.0) + spent
+
+
+def split_slow_transposes(model: ir.Model, terms: Terms) -> bool:
+    """Write Transposes that the target is slow at as two, where time is made least; if any."""
+    if terms.prices is None or terms.frees:
+        return False
+    split = SplitSlowTranspose(terms.prices, terms.dims)
+    applied = rewrite_model(model, (split,))
+    name_transposes(model)
+    return applied.total() > 0

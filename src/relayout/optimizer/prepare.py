@@ -13,18 +13,20 @@ from relayout.graph.io.defaults import without_defaults
 from relayout.graph.io.load import load, reloaded
 from relayout.graph.io.model import LoadedModel
 from relayout.graph.io.sources import ModelSource
-from relayout.ops.measure import Measure, measure
+from relayout.ops.measure import Measure
 from relayout.ops.versions.raising import raised
 from relayout.optimizer.pipeline import (
     Checking,
     Outcome,
     SpeltOut,
     Timing,
+    Vanishing,
     learn_shapes,
     local_rules,
 )
 from relayout.rewrite.refine import adopt_shapes, has_vague_moves
 from relayout.targets.kernels import check_kernels
+from relayout.targets.prediction import measure_on
 from relayout.targets.target import Target
 
 
@@ -43,39 +45,55 @@ class Prepared:
     seconds: Mapping[str, float]
     spelt_out: Mapping[str, Sequence[str]]
     """Why attentions are not raised to operators, with the names of their Softmaxes."""
+    is_vague: bool
+    """Whether something is moved in the informed model of which not every length is known."""
+    removed_by: Mapping[str, str]
+    """By name of a Transpose, which pass removed it."""
+    target: Target
+    is_made: bool = False
+    """Whether the model is what a round before made, and not as it came."""
 
     def before_by(self, known: ir.Model, dims: Mapping[str, int]) -> Measure:
         """The model as given, counted with what is known of lengths in another form of it."""
-        if not has_vague_moves(self.informed.ir):
+        if not self.is_vague:
             return self.before
         informed = self.informed.ir.clone()
         adopt_shapes(informed, known)
-        return measure(informed, dims)
+        return measure_on(self.target, informed, dims, splits=self.is_made)
 
     @property
     def interface(self) -> Signature:
         return Signature.of(self.informed.ir)
 
 
-def prepare(given: LoadedModel, target: Target, dims: Mapping[str, int]) -> Prepared:
+def prepare(
+    given: LoadedModel, target: Target, dims: Mapping[str, int], *, is_made: bool = False
+) -> Prepared:
     """A model with what all attempts for a target have in common."""
     check_kernels(given.ir)
-    informed = given.clone()
-    simplified = replace(informed, editable=learn_shapes(informed.ir))
-    timing, watching = Timing(), SpeltOut(target)
+    # Only lengths are learned in place: where none are open the given model stands as it is.
+    is_vague = has_vague_moves(given.ir)
+    informed = given.clone() if is_vague else given
+    learned = learn_shapes(informed.ir) if is_vague else given.ir.clone()
+    simplified = replace(informed, editable=learned)
+    timing, watching, vanishing = Timing(), SpeltOut(target), Vanishing()
     checking = Checking(Signature.of(informed.ir))
-    outcomes = local_rules(target).run(simplified.ir, [checking, timing, watching])
-    if has_vague_moves(informed.ir):
+    outcomes = local_rules(target).run(simplified.ir, [checking, timing, watching, vanishing])
+    if is_vague and has_vague_moves(informed.ir):
         # What the rules have learned counts before as it does after.
         adopt_shapes(informed.ir, simplified.ir)
     return Prepared(
         informed,
         simplified,
-        before=measure(informed.ir, dims),
+        before=measure_on(target, informed.ir, dims, splits=is_made),
         lacking=target.lacking(informed.ir),
         outcomes=tuple(outcomes),
         seconds=timing.seconds,
         spelt_out=watching.reasons,
+        target=target,
+        is_made=is_made,
+        is_vague=is_vague and has_vague_moves(informed.ir),
+        removed_by=vanishing.steps,
     )
 
 

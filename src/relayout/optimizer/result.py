@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
@@ -29,7 +30,14 @@ from relayout.optimizer.describe import (
     size_note,
 )
 from relayout.optimizer.pipeline import Outcome
-from relayout.report.records import AttemptRecord, RunRecord, TransposeRecord
+from relayout.report.records import (
+    AttemptRecord,
+    MeasuredRecord,
+    OfferRecord,
+    RunRecord,
+    TransposeRecord,
+)
+from relayout.report.text import bytes_text
 from relayout.verify.verdict import NumericVerdict
 
 NOT_VERIFIED = "not verified, as asked"
@@ -77,10 +85,16 @@ class Result:
     """Why attentions are not raised to operators, with the names of their Softmaxes."""
     attempts: tuple[AttemptRecord, ...] = ()
     """What was tried, in that order."""
+    offers: tuple[OfferRecord, ...] = ()
+    """Options that would leave fewer Transposes, where they were asked for."""
+    removed_by: Mapping[str, str] = field(default_factory=dict)
+    """By name of a Transpose of the given model, which pass removed it."""
     informed: LoadedModel | None = None
-    """The model as given with shapes learned, where it is the result."""
+    """The model as given with shapes learned."""
     stated: StatedModel | None = None
     """The result as layout problems, where it was looked at again."""
+    measured: MeasuredRecord | None = None
+    """How long candidates took in the target's runtime, where that was asked for."""
 
     @property
     def applied(self) -> Counter[str]:
@@ -146,7 +160,8 @@ class Result:
     def record(self) -> RunRecord:
         """What is reported."""
         target, dims = self.choose.terms.target, self.choose.terms.dims
-        shown = self.informed or self.loaded
+        timed = self.choose.terms.prices is not None
+        shown = self.loaded if self.changed else self.informed or self.loaded
         applied = self.applied if self.changed else Counter[str]()
         left: tuple[TransposeRecord, ...] = ()
         notes: tuple[str, ...] = ()
@@ -154,7 +169,7 @@ class Result:
             stated = self.stated or StatedModel.of(shown.ir, Terms(target=target, dims=dims))
             left = explained_records(stated.explained(), dims)
             spelt_out = self.spelt_out if self.after.transposes else {}
-            notes = run_notes(shown.ir, bool(left), applied, spelt_out)
+            notes = run_notes(shown.ir, bool(left), applied, spelt_out, target)
             notes += held_note(shown.ir, target)
         stored, kept = self._constant_bytes
         notes += size_note(kept - stored)
@@ -162,8 +177,8 @@ class Result:
             source="" if self.loaded.path is None else str(self.loaded.path),
             output=None if self.output is None else str(self.output),
             target=target.name,
-            before=figures(self.before),
-            after=figures(self.after),
+            before=figures(self.before, timed=timed),
+            after=figures(self.after, timed=timed),
             changed=self.changed,
             applied=dict(applied),
             left=left,
@@ -177,7 +192,22 @@ class Result:
             minimized=self.choose.terms.objective.noun,
             lacking=self.lacking,
             attempts=self.attempts,
+            offers=self.offers,
+            measured=self.measured,
         )
+
+    def _repr_html_(self) -> str:
+        """A small card for notebooks; `optimize(..., report=PATH)` writes the page with graphs."""
+        before, after = self.before, self.after
+        verdict = verdict_text(self.verdict, changed=self.changed)
+        rows = [
+            ("Transposes", str(before.transposes), str(after.transposes)),
+            ("bytes moved", bytes_text(before.bytes_moved), bytes_text(after.bytes_moved)),
+            ("nodes", str(before.nodes), str(after.nodes)),
+        ]
+        head = "<tr><th></th><th>before</th><th>after</th></tr>"
+        cells = "".join(f"<tr><td>{'</td><td>'.join(row)}</td></tr>" for row in rows)
+        return f"<table>{head}{cells}</table><p>{escape(verdict)}</p>"
 
     def __repr__(self) -> str:
         before, after = self.before.transposes, self.after.transposes

@@ -43,7 +43,8 @@ def in_rounds(search: Search, terms: Terms) -> list[Trial]:
     taken = [search.best(terms)]
     while taken[-1].improves and not search.budget.is_spent and opens_more(taken[-1]):
         trial = taken[-1]
-        prepared = prepare(_with_shapes_anew(trial.loaded), terms.target, terms.dims)
+        anew = _with_shapes_anew(trial.loaded)
+        prepared = prepare(anew, terms.target, terms.dims, is_made=True)
         search = replace(search, prepared=prepared, round_number=search.round_number + 1)
         # What was asked for and given up for another figure would be given up again.
         kept = trial.attempt.terms
@@ -84,10 +85,10 @@ def _finds_more(search: Search, trial: Trial) -> bool:
     if terms.are_reported and not has_vague_moves(trial.loaded.ir):
         stated = tuple(decision.formulation for decision in choose.decisions)
         trial.stated = StatedModel(model, stated)
-    if not search.prepared.before.transposes:
+    if not search.prepared.before.transposes or terms.target.keeps_axes:
         return False
     split = model.clone()
-    return split_axes(split) and choose.gains(split)
+    return split_axes(split, terms.target) and choose.gains(split)
 
 
 def _with_shapes_anew(made: LoadedModel) -> LoadedModel:

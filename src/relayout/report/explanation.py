@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 AVOIDABLE = "not needed here: relayout optimize removes or moves it"
@@ -41,3 +42,19 @@ class Explanation:
     stored_for: Demands = Demands()
     wanted_by: Demands = Demands()
     note: str = ""
+
+
+def sides(
+    why: Explanation, name_of: Callable[[Demand], str] = lambda demand: demand.name
+) -> Iterator[tuple[str, str]]:
+    """What conflicts: a label and a text for all operators that demand an order alike."""
+    for label, demands in (("stored for", why.stored_for), ("wanted by", why.wanted_by)):
+        by_reason: dict[tuple[str, str], list[Demand]] = {}
+        for demand in demands.named:
+            by_reason.setdefault((demand.op_type, demand.reason), []).append(demand)
+        for (op_type, reason), same in by_reason.items():
+            names = ", ".join(map(name_of, same))
+            who = names if reason.startswith(op_type) else f"{op_type} {names}"
+            yield label, f"{who}: {reason}" if op_type else reason
+        if demands.more:
+            yield label, f"{demands.more} more"

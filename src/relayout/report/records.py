@@ -45,6 +45,8 @@ class Figures:
     transposes: int
     bytes_moved: int
     nodes: int
+    nanoseconds: int = 0
+    """What moving data and starting kernels takes by the prices of the target; 0 if not asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,43 @@ class AttemptRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class MeasuredModel:
+    """How long one candidate takes in a runtime."""
+
+    name: str
+    milliseconds: float
+    """On one thread, by the time on its core."""
+    times_as_fast: tuple[float, ...]
+    """As the given model: the median of pairs, and the 95 % interval; empty for that model."""
+    clock_milliseconds: float = 0.0
+    """On all threads, by the clock; 0 where one thread was asked for."""
+    clock_times_as_fast: tuple[float, ...] = ()
+    refusal: str = ""
+    """Why the runtime does not run it."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredRecord:
+    """Candidates that took turns in a runtime."""
+
+    runtime: str
+    version: str
+    threads: int
+    models: tuple[MeasuredModel, ...]
+    kept: str
+    """The name of the one that is delivered."""
+
+
+@dataclass(frozen=True, slots=True)
+class OfferRecord:
+    """An option that was tried besides, and what it would leave."""
+
+    option: str
+    transposes: int
+    bytes_moved: int
+
+
+@dataclass(frozen=True, slots=True)
 class RunRecord:
     """What `optimize` reports."""
 
@@ -105,6 +144,10 @@ class RunRecord:
     constant_bytes: tuple[int, int] = (0, 0)
     """What constants of 1 KB and more take, before and after."""
     attempts: tuple[AttemptRecord, ...] = ()
+    offers: tuple[OfferRecord, ...] = ()
+    """Options that would leave fewer Transposes, where they were asked for."""
+    measured: MeasuredRecord | None = None
+    """How long candidates took, where that was asked for."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

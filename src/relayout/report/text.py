@@ -9,12 +9,15 @@ from rich.console import RenderableType
 from rich.markup import escape
 from rich.table import Table
 
-from relayout.report.explanation import AVOIDABLE, Demand, Demands, Explanation
+from relayout.report.alike import AlikeTransposes, grouped
+from relayout.report.explanation import AVOIDABLE, Demand, Explanation, sides
+from relayout.report.measured import measured_text
 from relayout.report.records import (
     Assumed,
     AttemptRecord,
     Figures,
     ModelRecord,
+    OfferRecord,
     PortRecord,
     RunRecord,
     TransposeRecord,
@@ -59,7 +62,7 @@ def model_text(record: ModelRecord, *, every: bool = False) -> Iterator[Renderab
     common = sorted(record.operators.items(), key=lambda item: (-item[1], item[0]))[:12]
     yield "operators: " + escape(", ".join(f"{name} {count}" for name, count in common))
     if record.transposes:
-        yield transpose_table(record.transposes, "why it is there", every=every)
+        yield from transpose_lines(record.transposes, "why they are there", every=every)
     yield from notes(record.notices, record.assumed)
     yield (
         f"[bold]{plural(record.figures.transposes, 'Transpose')}[/bold] on activations, "
@@ -72,13 +75,20 @@ def run_text(record: RunRecord, *, every: bool = False) -> Iterator[RenderableTy
     if record.applied:
         yield applied_table(record.applied)
     if record.left:
-        yield transpose_table(record.left, "why it stays", every=every)
+        yield from transpose_lines(record.left, "why they stay", every=every)
     if every:
         yield from map(attempt_line, record.attempts)
     yield from notes(record.notices, record.assumed)
-    if record.optimal:
-        yield f"fewest {record.minimized}: proved least for the variants offered"
+    if record.measured is not None:
+        yield from measured_text(record.measured)
+    yield from map(offer_line, record.offers)
     yield escape(verdict_line(record))
+
+
+def offer_line(record: OfferRecord) -> str:
+    """What was tried besides, and would leave less."""
+    count = plural(record.transposes, "Transpose")
+    return f"{record.option} would leave {count}, {bytes_text(record.bytes_moved)} moved"
 
 
 def attempt_line(record: AttemptRecord) -> str:
@@ -89,7 +99,10 @@ def attempt_line(record: AttemptRecord) -> str:
 
 def verdict_line(record: RunRecord) -> str:
     """The last line a user reads."""
-    where = f"; wrote {record.output}" if record.output else ""
+    least = f"; fewest {record.minimized}, proved least for the variants offered"
+    where = (least if record.optimal else "") + (
+        f"; wrote {record.output}" if record.output else ""
+    )
     if not record.changed:
         return f"nothing better found: the model is as it was{where}"
     before, after = record.before.transposes, record.after.transposes
@@ -106,6 +119,9 @@ def figures_table(before: Figures, after: Figures, lacking: tuple[int, int] = (0
     table.add_row("Transposes", str(before.transposes), str(after.transposes))
     table.add_row("bytes moved", bytes_text(before.bytes_moved), bytes_text(after.bytes_moved))
     table.add_row("nodes", str(before.nodes), str(after.nodes))
+    if before.nanoseconds:
+        times = (f"{each.nanoseconds / 1000:.1f} us" for each in (before, after))
+        table.add_row("predicted for moves", *times)
     if any(lacking):
         table.add_row("without a kernel", *map(str, lacking))
     return table
@@ -120,29 +136,39 @@ def applied_table(applied: Mapping[str, int]) -> Table:
     return table
 
 
-def transpose_table(records: Sequence[TransposeRecord], question: str, *, every: bool) -> Table:
-    """The Transposes that move most, or all of them, with the demands that conflict there."""
-    ordered = sorted(records, key=lambda record: -record.bytes_moved)
-    shown = ordered if every else ordered[:ROWS_SHOWN]
-    hidden = len(ordered) - len(shown)
-    table = Table(
-        box=box.SIMPLE_HEAD,
-        leading=1,
-        caption=f"{hidden} more, none of them larger: --all shows them" if hidden else None,
-        caption_justify="left",
+def transpose_lines(
+    records: Sequence[TransposeRecord], question: str, *, every: bool
+) -> Iterator[str]:
+    """The Transposes that move most, or all of them, with the demands that conflict there.
+
+    Those that are alike are told once. Names are whole, on lines of their own, to be pasted.
+    """
+    groups = (
+        [AlikeTransposes((each,)) for each in _by_bytes(records)] if every else grouped(records)
     )
-    table.add_column("Transpose", overflow="fold", max_width=NAME_WIDTH)
-    table.add_column(question, overflow="fold")
-    for record in shown:
-        table.add_row(escape(_what(record)), "\n".join(_why(record.why)))
-    return table
+    shown = groups if every else groups[:ROWS_SHOWN]
+    yield f"[bold]{question}[/bold]"
+    for group in shown:
+        yield from _group_lines(group)
+    hidden = sum(len(group.records) for group in groups[len(shown) :])
+    if hidden:
+        yield f"{hidden} more Transposes, in groups that move no more: --all shows them"
 
 
-def _what(record: TransposeRecord) -> str:
+def _by_bytes(records: Sequence[TransposeRecord]) -> list[TransposeRecord]:
+    return sorted(records, key=lambda record: -record.bytes_moved)
+
+
+def _group_lines(group: AlikeTransposes) -> Iterator[str]:
+    record = group.first
     perm = "invalid" if record.perm is None else " ".join(map(str, record.perm))
-    size = f"{record.shape} {bytes_text(record.bytes_moved)}"
-    lines = [shortened(record.name), f"perm {perm}", size]
-    return "\n".join(lines if record.line is None else [*lines, _line_text(record.line)])
+    line = "" if record.line is None else f", {_line_text(record.line)}"
+    what = f"perm {perm}, {record.shape} {bytes_text(record.bytes_moved)}{line}"
+    yield f"  {escape(record.name)}"
+    yield f"    {escape(what)}"
+    if len(group.records) > 1:
+        yield f"    and {escape(group.others)}: {bytes_text(group.bytes_moved)} in all"
+    yield from (f"    {each}" for each in _why(record.why))
 
 
 def _why(why: Explanation) -> Iterator[str]:
@@ -150,42 +176,33 @@ def _why(why: Explanation) -> Iterator[str]:
         yield escape(why.note)
     if why.note == AVOIDABLE:
         return
-    yield from _side("stored for", why.stored_for)
-    yield from _side("wanted by", why.wanted_by)
-
-
-def _side(label: str, demands: Demands) -> Iterator[str]:
-    """One line for all operators that demand an order for the same reason."""
-    by_reason: dict[tuple[str, str], list[Demand]] = {}
-    for demand in demands.named:
-        by_reason.setdefault((demand.op_type, demand.reason), []).append(demand)
-    for (op_type, reason), same in by_reason.items():
-        names = ", ".join(_demand_name(demand) for demand in same)
-        who = names if reason.startswith(op_type) else f"{op_type} {names}"
-        yield f"[bold]{label}[/bold] " + escape(f"{who}: {reason}" if op_type else reason)
-    if demands.more:
-        yield f"[bold]{label}[/bold] {demands.more} more"
+    for label, text in sides(why, _demand_name):
+        yield f"[bold]{label}[/bold] {escape(text)}"
 
 
 def _demand_name(demand: Demand) -> str:
     line = "" if demand.line is None else f" ({_line_text(demand.line)})"
-    return shortened(demand.name) + line
+    return demand.name + line
 
 
 def _line_text(line: str) -> str:
-    return shortened(line.rpartition("/")[2])
+    return line.rpartition("/")[2]
 
 
 def notes(notices: Sequence[str], assumed: Assumed) -> Iterator[str]:
-    yield from (f"note: {escape(notice)}" for notice in notices)
+    yield from (f"note: {escape(notice)}" for notice in (*notices, *assumed_notes(assumed)))
+
+
+def assumed_notes(assumed: Assumed) -> Iterator[str]:
+    """What unknown lengths count as, and how to set them."""
     if assumed.names:
         names = ", ".join(assumed.names[:3]) + (", ..." if len(assumed.names) > 3 else "")
         counts, them = ("counts", "it") if len(assumed.names) == 1 else ("count", "them")
         option = f"--dim {assumed.names[0]}=..."
-        yield escape(f"note: {names} {counts} as {assumed.length}; set {them} with {option}")
+        yield f"{names} {counts} as {assumed.length}; set {them} with {option}"
     if assumed.others:
         unknown = plural(assumed.others, "length")
-        yield f"note: {unknown} known only at run time, counted as {assumed.length}"
+        yield f"{unknown} known only at run time, counted as {assumed.length}"
 
 
 def _port_table(title: str, ports: Sequence[PortRecord]) -> Table:

@@ -40,6 +40,8 @@ class SinkMerge:
     Result: b = Relu(x); y = Reshape(b, [6,5])
     """
 
+    most_axes: int = MOST_AXES
+    """The axes that a tensor may have then."""
     name: str = "let a merge of axes sink"
 
     @property
@@ -55,7 +57,7 @@ class SinkMerge:
             if value is None or labels is None or (merge := _reshape_of(value, editor)) is None:
                 continue
             groups = found.splittable(labels, merged_from(merge.source_sizes, merge.sizes))
-            touched = _split(node, found, groups, editor) if groups else None
+            touched = _split(node, found, groups, editor, self.most_axes) if groups else None
             if touched is not None:
                 return touched
         return None
@@ -69,6 +71,8 @@ class RaiseSplit:
     Result: b = Reshape(x, [2,3,5]); y = Relu(b)
     """
 
+    most_axes: int = MOST_AXES
+    """The axes that a tensor may have then."""
     name: str = "let a split of axes rise"
 
     @property
@@ -82,7 +86,7 @@ class RaiseSplit:
         for value, labels in zip(node.outputs, found.results, strict=True):
             for split in _reshapes_reading(value, editor):
                 groups = found.splittable(labels, merged_from(split.sizes, split.source_sizes))
-                touched = _split(node, found, groups, editor) if groups else None
+                touched = _split(node, found, groups, editor, self.most_axes) if groups else None
                 if touched is not None:
                     return touched
         return None
@@ -178,10 +182,10 @@ def _declared(value: ir.Value | None) -> Sizes | None:
 
 
 def _split(
-    node: ir.Node, found: AxisMap, groups: Groups, editor: Editor
+    node: ir.Node, found: AxisMap, groups: Groups, editor: Editor, most_axes: int
 ) -> Iterable[ir.Node] | None:
     """Let a node work on the factors of its axes; the nodes to look at again."""
-    results = _split_results(node, found, groups, editor)
+    results = _split_results(node, found, groups, editor, most_axes)
     operands = _split_operands(node, found, groups, editor)
     if results is None or operands is None:
         return None
@@ -200,7 +204,7 @@ def _split(
 
 
 def _split_results(
-    node: ir.Node, found: AxisMap, groups: Groups, editor: Editor
+    node: ir.Node, found: AxisMap, groups: Groups, editor: Editor, most_axes: int
 ) -> list[tuple[Sizes, Sizes]] | None:
     """The lengths of each result before and after; None where they cannot be written back."""
     pairs = []
@@ -210,7 +214,7 @@ def _split_results(
             return None
         split = split_sizes(given, labels, groups)
         whole = _in_full(given, labels, groups)
-        if len(split) > MOST_AXES or _target(split, whole) is None:
+        if len(split) > most_axes or _target(split, whole) is None:
             return None
         pairs.append((whole, split))
     return pairs

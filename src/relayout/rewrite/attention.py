@@ -61,6 +61,8 @@ def raisable(softmax: ir.Node, region: Region, target: Target) -> Core | Refusal
     core = core_of(softmax, region)
     if isinstance(core, Refusal):
         return core
+    if any(target.gate.keeps(region.view(node)) for node in core.replaced):
+        return Refusal("a part of it stays as it is, as asked")
     if not _can_return(core.result, core.ports.query):
         return Refusal("the length of Q cannot be written down once more")
     has_numbers = not core.guarded or all(map(is_finite, core.masks))

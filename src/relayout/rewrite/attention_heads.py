@@ -25,9 +25,16 @@ DEPTH_THIRD = Permutation.of(0, 3, 1, 2)
 """From batch, heads, depth, length to batch, length, heads, depth."""
 
 
+LENGTH_FIRST = Permutation.of(1, 0, 2, 3)
+"""From batch, length, heads, depth to length, batch, heads, depth; its own inverse."""
+
+
 @dataclass(frozen=True, slots=True)
 class Heads:
-    """An operand of an attention, as a tensor [batch, length, parts · heads · depth]."""
+    """An operand of an attention, as a tensor [batch, length, parts · heads · depth].
+
+    Or as one [length, batch, parts · heads · depth], the order of recurrent networks.
+    """
 
     source: ir.Value
     batch: Size
@@ -41,10 +48,13 @@ class Heads:
     parts: int = 1
     target: tuple[int, ...] | None = None
     """The Reshape that gives the source these three axes; None where it has them."""
+    is_length_first: bool = False
 
     @property
     def joined(self) -> Sizes:
-        return self.batch, self.length, self.heads * self.depth
+        """The lengths of the operand as it lies."""
+        outer = (self.batch, self.length)
+        return (*(outer[::-1] if self.is_length_first else outer), self.heads * self.depth)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,16 +142,17 @@ def _lying(path: _Path, order: Permutation, region: Region) -> Heads | None:
     if given is None or read is None:
         return None
     for split in _splits(read):
-        links = [*read.links, split, order]
-        view = View.along(given, links)
-        if view is None:
-            continue
         batch, length, heads, depth = order.reorder(split)
         found = Heads(path.source, batch, heads, length, depth, path.scaling, path.nodes)
-        if not view.moves:
-            return _reached(found, given)
-        if (packed := _packed(found, view, region)) is not None:
-            return packed
+        for is_length_first in (False, True):
+            links = [*read.links, split, order, *([LENGTH_FIRST] if is_length_first else [])]
+            view = View.along(given, links)
+            if view is None:
+                continue
+            lying = replace(found, is_length_first=is_length_first)
+            reached = _packed(lying, view, region) if view.moves else _reached(lying, given)
+            if reached is not None:
+                return reached
     return None
 
 
@@ -184,7 +195,8 @@ def _splits(read: _Read) -> Iterator[Sizes]:
         yield last
     if len(last) != 3:
         return
-    for batch in dict.fromkeys([*(shape[0] for shape in read.shapes if shape), UNIT]):
+    outer = [shape[axis] for axis in (0, 1) for shape in read.shapes if len(shape) > axis]
+    for batch in dict.fromkeys([*outer, UNIT]):
         heads = last[0].over(batch)
         if heads is not None and heads != UNIT:
             yield (batch, heads, last[1], last[2])
@@ -192,7 +204,8 @@ def _splits(read: _Read) -> Iterator[Sizes]:
 
 def _reached(found: Heads, given: Sizes) -> Heads | None:
     """The operand with the Reshape it takes, if a constant can state it."""
-    wanted = (found.batch, found.length, found.heads * found.depth * Size(found.parts))
+    *outer, width = found.joined
+    wanted = (*outer, width * Size(found.parts))
     if given == wanted:
         return found
     as_given = Permutation.identity(len(given)), Permutation.identity(3)

@@ -15,6 +15,7 @@ from relayout.layout.transport import Refusal
 from relayout.rewrite.attention_heads import (
     DEPTH_THIRD,
     HEADS_SECOND,
+    LENGTH_FIRST,
     LONGEST,
     Heads,
     Ports,
@@ -50,6 +51,8 @@ class Core:
     """Whether rows that are masked as a whole give 0 where a softmax gives NaN."""
     node: ir.Node
     """The product with V."""
+    replaced: tuple[ir.Node, ...]
+    """The nodes between and with the two products, which one operator stands for."""
 
     @property
     def result(self) -> ir.Value:
@@ -80,7 +83,9 @@ def core_of(softmax: ir.Node, region: Region) -> Core | Refusal:
         return Refusal("V is scaled, or the scores are scaled by a number that is not positive")
     if scores.viewed and not _has_all_axes(softmax.outputs[0], ports.query, ports.key):
         return Refusal("the scores are reshaped to other axes than batch, heads and two lengths")
-    core = Core(ports, scale, masks, weights.guarded, weights.node)
+    split = (node for port in ports for node in port.nodes)
+    replaced = (*split, *scores.nodes, softmax, weights.node)
+    core = Core(ports, scale, masks, weights.guarded, weights.node, replaced)
     if not merges(core.result, core.ports, region):
         return Refusal("the only consumer of the result does not merge its heads")
     return core if _gains(core) else NOTHING_TO_GAIN
@@ -103,7 +108,8 @@ def _agree(query: Heads, key: Heads, value: Heads) -> bool:
     """Whether the shapes are those of one attention, with nothing repeated."""
     numbers = (query.heads, query.depth, value.depth)
     return (
-        query.batch == key.batch == value.batch
+        query.is_length_first == key.is_length_first == value.is_length_first
+        and query.batch == key.batch == value.batch
         and query.heads == key.heads == value.heads
         and query.depth == key.depth
         and key.length == value.length
@@ -127,6 +133,8 @@ class _Scores:
     added: tuple[tuple[ir.Value, ir.Node, bool], ...]
     """Each mask with the node that applies it, and whether it is a condition."""
     viewed: bool
+    nodes: tuple[ir.Node, ...]
+    """The product, and what comes between it and Softmax."""
 
 
 def _scores(value: ir.Value | None, depth: int = 0) -> _Scores | None:
@@ -135,26 +143,28 @@ def _scores(value: ir.Value | None, depth: int = 0) -> _Scores | None:
     if node is None:
         return None
     if is_op(node, "MatMul"):
-        return _Scores(node, UNSCALED, (), viewed=False)
+        return _Scores(node, UNSCALED, (), viewed=False, nodes=(node,))
     if is_op(node, "Add"):
         return _added(node, depth)
     if is_op(node, "Where"):
         return _chosen(node, depth)
     if is_op(node, "Reshape", "Squeeze", "Unsqueeze", "Identity"):
         inner = _scores(node.inputs[0], depth + 1)
-        return None if inner is None else replace(inner, viewed=True)
+        return None if inner is None else replace(inner, viewed=True, nodes=(*inner.nodes, node))
     scaled = scaling_of(node)
     inner = None if scaled is None else _scores(scaled[0], depth + 1)
     if scaled is None or inner is None or inner.added:
         return None
-    return replace(inner, scaling=inner.scaling.times(scaled[1]))
+    scaling = inner.scaling.times(scaled[1])
+    return replace(inner, scaling=scaling, nodes=(*inner.nodes, node))
 
 
 def _added(node: ir.Node, depth: int) -> _Scores | None:
     for scores, mask in (node.inputs, tuple(reversed(node.inputs))):
         inner = _scores(scores, depth + 1)
         if inner is not None and mask is not None:
-            return replace(inner, added=(*inner.added, (mask, node, False)))
+            added = (*inner.added, (mask, node, False))
+            return replace(inner, added=added, nodes=(*inner.nodes, node))
     return None
 
 
@@ -165,7 +175,8 @@ def _chosen(node: ir.Node, depth: int) -> _Scores | None:
     inner = _scores(scores, depth + 1)
     if inner is None:
         return None
-    return replace(inner, added=(*inner.added, (condition, node, True)))
+    added = (*inner.added, (condition, node, True))
+    return replace(inner, added=added, nodes=(*inner.nodes, node))
 
 
 def _only_read(value: ir.Value) -> ir.Node | None:
@@ -311,9 +322,12 @@ def least_of(mask: Mask) -> float | None:
 def merges(result: ir.Value, ports: Ports, region: Region) -> bool:
     """Whether the heads of a result are moved after its length by its only consumer."""
     query, value = ports.query, ports.value
-    split = (query.batch, query.length, query.heads, value.depth)
-    view = View.along(split, [HEADS_SECOND])
+    split: Sizes = (query.batch, query.length, query.heads, value.depth)
     sizes: Sizes = HEADS_SECOND.reorder(split)
+    links = [HEADS_SECOND]
+    if query.is_length_first:
+        split, links = LENGTH_FIRST.reorder(split), [LENGTH_FIRST, HEADS_SECOND]
+    view = View.along(split, links)
     if view is not None and rank_of(result) == 3:
         sizes = (query.batch * query.heads, query.length, value.depth)
         view = view.then(sizes)

@@ -11,12 +11,16 @@ import onnx_ir as ir
 from relayout.graph.editing.editor import Editor
 from relayout.graph.read import rank_of, shape_of
 from relayout.layout.blocks import UNIT, Size, Sizes
+from relayout.layout.permutation import Permutation
 from relayout.layout.transport import AttributeValue
 from relayout.rewrite.attention_heads import HEADS_SECOND, Heads, Ports
 from relayout.rewrite.attention_match import Core, Mask, least_of
 from relayout.rewrite.links import dims_of
 from relayout.rewrite.worklist import consumers
 from relayout.targets.ort import CONTRIB_DOMAIN
+
+EXCHANGED = Permutation.of(1, 0, 2)
+"""From length, batch, width to batch, length, width."""
 
 STANDARD_SINCE = 23
 """The opset version from which Attention is a standard operator."""
@@ -85,12 +89,15 @@ class AttentionWriter:
         return found
 
     def _legs(self, heads: Heads) -> list[ir.Value]:
-        batch, length, width = heads.joined
+        *outer, width = heads.joined
         whole = heads.source
         if heads.target is not None:
-            sizes = batch, length, width * Size(heads.parts)
-            whole = self.reshaped(whole, heads.target, sizes)
-        return [whole] if heads.parts == 1 else self._split(whole, heads)
+            whole = self.reshaped(whole, heads.target, (*outer, width * Size(heads.parts)))
+        legs = [whole] if heads.parts == 1 else self._split(whole, heads)
+        return [self._batch_first(leg) for leg in legs] if heads.is_length_first else legs
+
+    def _batch_first(self, leg: ir.Value) -> ir.Value:
+        return self.editor.transposed(leg, EXCHANGED, before=self.node, origin=[self.node])
 
     def _split(self, whole: ir.Value, heads: Heads) -> list[ir.Value]:
         hint, shape = f"{whole.name}_part", _shape(heads.joined)

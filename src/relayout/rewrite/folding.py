@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 import onnx
 import onnx_ir as ir
-from onnx.reference import ReferenceEvaluator
 
 from relayout.graph.editing.editor import Editor
 from relayout.graph.editing.permuted import tensor_of
@@ -22,6 +22,9 @@ from relayout.ops.measure import item_bytes
 from relayout.ops.registry import FACTS, facts_of
 from relayout.rewrite.worklist import consumers
 
+if TYPE_CHECKING:
+    from onnx.reference import ReferenceEvaluator
+
 SMALL_BYTES = 1 << 20
 """A constant up to this size may be made though it is larger than what it is made from."""
 
@@ -31,6 +34,9 @@ MOST_GROWTH = 1 << 26
 GROWTH = "relayout.growth"
 """The key under which a graph carries how many bytes that are by now."""
 
+ROUNDED_TYPES = frozenset((ir.DataType.FLOAT, ir.DataType.DOUBLE))
+"""Narrower floats are computed in wider ones by some runtimes, and rounded twice."""
+
 SHAPE_BYTES = 1 << 13
 """Shapes, axes and the like are smaller than this."""
 
@@ -38,6 +44,8 @@ SHAPE_BYTES = 1 << 13
 @dataclass(frozen=True, slots=True)
 class FoldConstants:
     """What is computed from constants alone, by moving elements or by exact integer arithmetic.
+
+    Scales are computed too: one float by a step that every machine rounds alike.
 
     Given:  s = Shape(x); t = Gather(s, 0); x of shape [2,3]
     Result: t is the constant 2
@@ -123,12 +131,20 @@ def _may_fold(node: ir.Node) -> bool:
     if size is None:
         return False
     if facts_of(node).numbers.evaluation is not Evaluation.MOVES:
-        return _is_exact(result.dtype) and size <= SHAPE_BYTES
+        return (_is_exact(result.dtype) and size <= SHAPE_BYTES) or _is_one_float(result)
     return size <= max(SMALL_BYTES, _freed_bytes(node))
 
 
 def _is_exact(dtype: ir.DataType) -> bool:
     return dtype.is_integer() or dtype == ir.DataType.BOOL
+
+
+def _is_one_float(value: ir.Value) -> bool:
+    """Whether a value is one number, such as a scale, of a type in which all machines round alike.
+
+    Longer ones are weights, which stay as they are given.
+    """
+    return value.dtype in ROUNDED_TYPES and _bytes(value) == item_bytes(value.dtype)
 
 
 def _freed_bytes(node: ir.Node) -> int:
@@ -166,7 +182,8 @@ def _evaluated(node: ir.Node, editor: Editor) -> Array | None:
         f"x{index}": tensor.numpy() for index, tensor in enumerate(tensors) if tensor is not None
     }
     is_natural = facts_of(node).numbers.evaluation is Evaluation.NATURALS
-    if is_natural and any((array < 0).any() for array in feeds.values()):
+    integers = [array for array in feeds.values() if array.dtype.kind == "i"]
+    if is_natural and any((array < 0).any() for array in integers):
         return None
     try:
         results = _evaluator(_alone(node, editor.region.version)).run(None, feeds, attributes={})
@@ -179,6 +196,8 @@ def _evaluated(node: ir.Node, editor: Editor) -> Array | None:
 @lru_cache(maxsize=1024)
 def _evaluator(function: bytes) -> ReferenceEvaluator:
     """What evaluates a node; the arithmetic of shapes has few forms, so most are met again."""
+    from onnx.reference import ReferenceEvaluator
+
     return ReferenceEvaluator(onnx.FunctionProto.FromString(function))
 
 

@@ -9,7 +9,8 @@ import onnx
 import onnx_ir as ir
 
 from relayout.graph.editing.learning import learn_rank, learn_type, sharpen
-from relayout.graph.read import Shape, is_op, perm_of, shape_of
+from relayout.graph.messages.walk import Body, nested_bodies
+from relayout.graph.read import Dim, Shape, is_op, perm_of, shape_of
 from relayout.graph.region import subgraphs_of
 from relayout.graph.shapes.infer import infer_further
 from relayout.graph.shapes.node import is_unreadable, opaque
@@ -102,13 +103,25 @@ def _inferred(model: ir.Model) -> dict[str, Shape]:
     for domain, version in model.opset_imports.items():
         message.opset_import.append(onnx.helper.make_opsetid(domain, version))
     message.graph.CopyFrom(_light_graph(model.graph))
-    result = ir.from_proto(infer_further(message))
-    shapes = {str(value.name): shape_of(value) for value in _results(result.graph)}
-    return {
-        name: tuple(None if is_invented(length) else length for length in shape)
-        for name, shape in shapes.items()
-        if shape is not None
-    }
+    graphs = nested_bodies(infer_further(message).graph)
+    return {name: shape for graph in graphs for name, shape in _recorded(graph)}
+
+
+def _recorded(graph: Body) -> Iterator[tuple[str, Shape]]:
+    """The values of a graph whose ranks are known; an output is as the graph states it."""
+    types = {value.name: value.type for value in graph.value_info}
+    if isinstance(graph, onnx.GraphProto):
+        types |= {value.name: value.type for value in graph.output}
+    for name, declared in types.items():
+        if declared.HasField("tensor_type") and declared.tensor_type.HasField("shape"):
+            lengths = map(_length, declared.tensor_type.shape.dim)
+            yield name, tuple(None if is_invented(length) else length for length in lengths)
+
+
+def _length(dim: onnx.TensorShapeProto.Dimension) -> Dim:
+    if dim.HasField("dim_value"):
+        return dim.dim_value if dim.dim_value >= 0 else None
+    return dim.dim_param if dim.HasField("dim_param") else None
 
 
 def _light_graph(graph: ir.Graph) -> onnx.GraphProto:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from os import PathLike
+from typing import TypeAlias
 
 import onnx_ir as ir
 
@@ -11,16 +13,29 @@ from relayout.errors import RelayoutError
 from relayout.graph.read import NodeView
 from relayout.graph.region import KERNEL_DOMAIN, regions_of
 from relayout.ops.einsum import product_as_einsum
-from relayout.ops.measure import Objective
+from relayout.ops.measure import Objective, objective_of
 from relayout.ops.registry import rule_of, shuffles_of
 from relayout.ops.rule import OpRule, barrier
 from relayout.ops.shuffles import NO_SHUFFLES, ShuffleFacts
 from relayout.registry.registry import Registry
-from relayout.targets import nhwc, ort, ort_quantised
+from relayout.targets import litert, nhwc, openvino, ort, ort_absorbed, ort_quantised
 from relayout.targets.channels_last import HWIO, HWOI, KERNELS, OHWI, ChannelsLastKernel
 from relayout.targets.gate import Gate
+from relayout.targets.prices.table import RuntimePrices, read_prices, shipped
+
+
+def _nothing(_graph: ir.Graph) -> set[ir.Node]:
+    return set()
+
 
 KEPT_AS_GIVEN = barrier("it stays as it is, as asked")
+
+ExtraPrice: TypeAlias = Callable[[NodeView, RuntimePrices, Mapping[str, int]], int]
+"""Nanoseconds that a node takes longer than most of its kind."""
+
+
+def _no_extra(_view: NodeView, _prices: RuntimePrices, _dims: Mapping[str, int]) -> int:
+    return 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,20 +47,52 @@ class Target:
     """Whether it has `com.microsoft.FusedMatMul`, a MatMul with transA and transB."""
     fused_attention: bool = False
     """Whether it has `com.microsoft.MultiHeadAttention`."""
+    raises: bool = True
+    """Whether attentions are raised to an operator where it has one."""
+    engine: str = ""
+    """The name of the runtime that its models are timed in (`timing/engines.py`), if one can be."""
+    keeps_axes: bool = False
+    """Whether operators and Transposes stay on tensors of the axes that they have.
+
+    A runtime may know a Transpose by its axes, or have its fastest kernels for few of them."""
     einsum: bool = False
     """Whether a product may be stated as Einsum where it is not a product of matrices."""
+    max_rank: int | None = None
+    """The axes that a tensor of a result may have, if the given model has none with more."""
     keep_size: bool = False
     """Whether no constant may be stored in two orders."""
     count_above_speed: bool = False
-    """Whether, where Transposes are counted, products may become Einsums and bytes floats."""
+    """Whether, where Transposes are counted, products may be restated in ways that run slower.
+
+    Those between quantisers are then computed in floats, and where the target has no product with
+    flags they may become Einsums."""
     rules: Mapping[tuple[str, str], OpRule] = field(default_factory=dict, repr=False)
     """By domain and operator, the rules that differ from those of standard ONNX."""
     weights: str | None = None
     """The order in which its channels-last kernels have their weights, if it has such kernels."""
     gate: Gate = field(default_factory=Gate)
     """The nodes that stay as they are given."""
+    prices: RuntimePrices | None = field(default=None, repr=False)
+    """What its kernels take, where that is known."""
+    absorbed: Callable[[ir.Graph], set[ir.Node]] = field(default=_nothing, repr=False)
+    """The nodes that a runtime takes into their neighbours, so that they take no time."""
+    extra_price: ExtraPrice = field(default=_no_extra, repr=False)
+    """What nodes take longer that its runtime copies for, or has several kernels for."""
+    prefers: Objective | None = None
+    """What is made least unless asked for, where that is not time for a target with prices."""
     summary: str = ""
     """It in one line."""
+
+    @property
+    def objectives(self) -> tuple[Objective, ...]:
+        """What can be made least on it: time only by its prices."""
+        return tuple(o for o in Objective if o is not Objective.TIME or self.prices is not None)
+
+    @property
+    def objective(self) -> Objective:
+        """What is made least unless something else is asked for."""
+        known = Objective.BYTES if self.prices is None else Objective.TIME
+        return self.prefers or known
 
     def rule_of(self, view: NodeView) -> OpRule:
         """What is known of a node on this target."""
@@ -59,6 +106,14 @@ class Target:
     def shuffles_of(self, view: NodeView) -> ShuffleFacts:
         """What a node makes of entries in another order; one that is kept has its own."""
         return NO_SHUFFLES if self.gate and self.gate.keeps(view) else shuffles_of(view)
+
+    @property
+    def leaves_bytes(self) -> bool:
+        """Whether, where Transposes are counted, bytes may be computed in floats.
+
+        Only a product that reads its factors in other orders gains by that.
+        """
+        return self.count_above_speed and (self.einsum or self.fused_matmul)
 
     def lacking(self, model: ir.Model) -> int:
         """How many nodes of a model run in an order that the target has no kernel for."""
@@ -98,17 +153,37 @@ def _views(model: ir.Model) -> Iterator[NodeView]:
 
 ONNX = Target(
     "onnx",
+    engine="ort",
     count_above_speed=True,
     rules=nhwc.WAY_BACK,
+    prices=shipped("onnxruntime_x86_64"),
+    absorbed=ort_absorbed.absorbed,
+    prefers=Objective.BYTES,
     summary="standard operators only",
 )
 
 ORT = Target(
     "ort",
+    engine="ort",
     fused_matmul=True,
     fused_attention=True,
+    count_above_speed=True,
     rules=ort.RULES | ort_quantised.RULES | nhwc.WAY_BACK,
+    prices=shipped("onnxruntime_x86_64"),
+    absorbed=ort_absorbed.absorbed,
     summary="ONNX Runtime on a CPU, with operators of its own",
+)
+
+OPENVINO = Target(
+    "openvino",
+    engine="openvino",
+    raises=False,
+    keeps_axes=True,
+    rules=openvino.RULES | nhwc.WAY_BACK,
+    prices=shipped("openvino_x86_64"),
+    absorbed=openvino.absorbed,
+    extra_price=openvino.extra_price,
+    summary="OpenVINO on a CPU, by standard operators that it reads",
 )
 
 
@@ -133,16 +208,48 @@ TORCH = Target(
     summary="PyTorch, which `relayout compile` writes modules for",
 )
 
+LITERT = Target(
+    "litert",
+    fused_matmul=True,
+    raises=False,
+    max_rank=litert.MAX_RANK,
+    rules=litert.RULES,
+    weights=litert.WEIGHTS,
+    summary="LiteRT, which `relayout compile` writes files for",
+)
+
 TARGETS: Registry[Target] = Registry(
     "target",
     "relayout.targets",
-    {target.name: target for target in (ONNX, ORT, NHWC, NHWC_HWOI, NHWC_OHWI, TORCH)},
+    {
+        target.name: target
+        for target in (ONNX, ORT, OPENVINO, NHWC, NHWC_HWOI, NHWC_OHWI, TORCH, LITERT)
+    },
 )
 
 
 def register_target(target: Target) -> None:
     """Let a target be asked for by its name; a name that is taken is refused."""
     TARGETS.register(target.name, target)
+
+
+def with_prices(target: str | Target, prices: str | PathLike[str] | RuntimePrices | None) -> Target:
+    """A target with other prices, where some are given."""
+    found = TARGETS.of(target)
+    if prices is None:
+        return found
+    return replace(
+        found, prices=prices if isinstance(prices, RuntimePrices) else read_prices(prices)
+    )
+
+
+def asked_objective(target: str | Target, asked: str | Objective | None) -> Objective:
+    """What to make least on a target: what was asked for, or else what the target is for."""
+    found = TARGETS.of(target)
+    objective = found.objective if asked is None else objective_of(asked)
+    if objective not in found.objectives:
+        raise RelayoutError(f"there are no prices for the target {found.name!r}")
+    return objective
 
 
 def target_of(
@@ -152,18 +259,22 @@ def target_of(
     einsum: bool | None = False,
     keep_size: bool = False,
     objective: Objective = Objective.BYTES,
+    max_rank: int | None = None,
 ) -> Target:
     """The target of a name, or the given one, with selectors of nodes that stay as they are.
 
-    Where `einsum` is left open, products may become Einsums if the target has it so for the
-    objective.
+    Where `einsum` is left open, products may become Einsums where Transposes are counted, if the
+    target has it so and no product with flags of its own.
     """
     if isinstance(keep, str):
         raise RelayoutError(f"keep is a list of selectors, not the string {keep!r}")
     found = TARGETS.of(target)
     if einsum is None:
-        einsum = found.count_above_speed and objective is Objective.COUNT
+        may = found.count_above_speed and not found.fused_matmul
+        einsum = may and objective is Objective.COUNT
     keep_size = keep_size or found.keep_size
+    if max_rank is not None:
+        found = replace(found, max_rank=max_rank)
     if not keep and (einsum, keep_size) == (found.einsum, found.keep_size):
         return found
     return replace(found, gate=Gate(tuple(keep)), einsum=einsum, keep_size=keep_size)

@@ -60,6 +60,8 @@ class CaseFinder:
 
     model: onnx.ModelProto | None = None
     """What lengths and values are read off, if it is at hand."""
+    once: bool = False
+    """Whether one case is enough."""
     started: float = field(default_factory=time.monotonic)
 
     def find(self) -> list[Case]:
@@ -92,6 +94,8 @@ class CaseFinder:
         cases: list[Case] = []
         refusal = RefusedError("there is nothing to try")
         for group in groups:
+            if self.once and cases:
+                break
             try:
                 is_first = not cases
                 cases += self._of_group(ports, group, found, is_first=is_first)
@@ -133,11 +137,14 @@ class CaseFinder:
     ) -> list[Case]:
         """One case a ladder; the first ladder must be accepted, a later one may be refused."""
         cases: list[Case] = []
-        for ladder in LADDERS if is_first or not _is_small(binding) else LADDERS[1:]:
+        ladders = LADDERS if is_first or not _is_small(binding) else LADDERS[1:]
+        for ladder in reversed(ladders) if self.once else ladders:
+            if self.once and cases:
+                break
             try:
                 case = self._of_ladder(ports, binding, ladder, found)
             except RefusedError:
-                if not cases:
+                if not cases and ladder is ladders[0]:
                     raise
                 continue
             if not any(same_feeds(case.feeds, other.feeds) for other in cases):

@@ -20,6 +20,7 @@ from relayout.verify.runtimes import (
     Runtime,
     derived,
     read,
+    seen,
 )
 from relayout.verify.verdict import NumericOptions, NumericVerdict
 
@@ -47,7 +48,7 @@ class Comparison:
 
         `original` runs the first model, and has run it on the cases.
         """
-        most = MOST_NOISE_OF_DECISIONS if decisive(read(before)) else MOST_NOISE
+        most = MOST_NOISE_OF_DECISIONS if decisive(seen(before)) else MOST_NOISE
         noise = of_model(original, before, self.interface, most=most)
         judge = Judge(self.runtime, original, self.interface, self.options, noise)
         verdict = judge.judge(after, cases)
@@ -68,7 +69,7 @@ class Comparison:
         verdict: NumericVerdict,
     ) -> NumericVerdict:
         """The verdict, once both models are forced through branches and loops."""
-        flow = SharedFlow.of(read(before), read(after))
+        flow = SharedFlow.of(seen(before), seen(after))
         waiting = flow.ways()
         for way in waiting:
             found = self._on_way(way, before, after, cases)

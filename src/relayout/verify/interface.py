@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import onnx
 
+from relayout.verify.messages import message_of
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
@@ -59,7 +61,7 @@ class Interface:
 
 
 def interface_of(path: Path) -> Interface:
-    return interface_of_model(_load(path))
+    return interface_of_model(_checked(path))
 
 
 def interface_of_model(model: onnx.ModelProto) -> Interface:
@@ -84,9 +86,9 @@ def interface_change(before: Interface, after: Interface) -> str:
     return change or _ports_change("output", before.outputs, after.outputs)
 
 
-def _load(path: Path) -> onnx.ModelProto:
+def _checked(path: Path) -> onnx.ModelProto:
     try:
-        model = onnx.load(path, load_external_data=False)
+        model = message_of(path)
     except OSError as error:
         raise UnreadableModelError(f"cannot open '{path}': {error.strerror}") from error
     except Exception as error:  # the parser's own class lies in a library without types

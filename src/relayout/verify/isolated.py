@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -27,6 +28,8 @@ GIGABYTE = 1e9
 # A model may need far more than it stores, but one that stores little and needs this is a bomb.
 MEMORY_OF_ANY = 6 * GIGABYTE
 MEMORY_PER_BYTE = 16
+# By this key a tensor names the file that holds its data.
+EXTERNAL_KEY = b"location"
 # How a system short of memory ends a process.
 KILLED = -9
 SIGNS_OF_EXHAUSTION = ("ExhaustedError", "MemoryError", "bad_alloc", "Cannot allocate memory")
@@ -57,7 +60,7 @@ def verdict_of(
     """
     text = json.dumps({**request, "memory": memory})
     try:
-        status, output, errors = _answered(worker, text, seconds)
+        status, output, errors = answered(worker, text, seconds)
     except subprocess.TimeoutExpired:
         return unknown(f"the comparison took more than {seconds:g} s")
     except OSError as error:
@@ -67,7 +70,7 @@ def verdict_of(
     return unknown(_death(status, errors, memory))
 
 
-def _answered(worker: str, request: str, seconds: float) -> tuple[int, str, str]:
+def answered(worker: str, request: str, seconds: float) -> tuple[int, str, str]:
     """The exit code of a worker, and what it wrote to its output and its errors."""
     child = subprocess.Popen(
         [sys.executable, "-m", worker],
@@ -128,18 +131,25 @@ def default_memory(options: NumericOptions, *models: Path) -> int | None:
 
 def _stored(path: Path) -> int:
     """The bytes of a model and of the files that it names."""
+    files = {path, *(path.parent / name for name in _external_files(path))}
+    return sum(file.stat().st_size for file in files if file.is_file())
+
+
+def _external_files(path: Path) -> set[str]:
+    """The files in which a model keeps data; most have none, and need not be parsed to see it."""
     try:
+        with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
+            if data.find(EXTERNAL_KEY) < 0:
+                return set()
         model = onnx.load(path, load_external_data=False)
     except Exception:  # noqa: BLE001 - what cannot be read is the worker's to report
-        return 0
-    names = {
+        return set()
+    return {
         entry.value
         for tensor in tensors_of(model.graph)
         for entry in tensor.external_data
-        if entry.key == "location"
+        if entry.key == EXTERNAL_KEY.decode()
     }
-    files = [path, *(path.parent / name for name in sorted(names))]
-    return sum(file.stat().st_size for file in files if file.is_file())
 
 
 def _death(status: int, errors: str, memory: int | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from enum import Enum
 from typing import TYPE_CHECKING
 
 from relayout.verify.bindings import open_dims
@@ -21,14 +22,14 @@ from relayout.verify.runtimes import (
     RUNTIMES,
     ExhaustedError,
     RefusedError,
-    Runtime,
-    read,
+    seen,
 )
 from relayout.verify.verdict import NOTHING, NumericOptions, NumericVerdict, unknown
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from relayout.verify.proof.verdict import ModelProof
     from relayout.verify.runtimes import Runnable
 
 
@@ -40,13 +41,24 @@ def compare(before: Path, after: Path, options: NumericOptions | None = None) ->
         return unknown(f"the runtime ran out of memory: {error}")
 
 
-def examine(
-    before: Path, after: Path, options: NumericOptions, *, proved: bool = False
-) -> NumericVerdict:
-    """As `compare`, but running out of memory raises: the caller knows how much there was.
+class Extent(Enum):
+    """How much of two models is compared, given what is proved of them."""
 
-    Of models that are `proved` to be equal only the outputs are compared, on drawn inputs.
-    """
+    ALL = "all lengths and draws, each way through control flow, tensors inside"
+    OUTPUTS = "the outputs, at all lengths and draws"
+    ONCE = "the outputs, in one run"
+
+    @classmethod
+    def of(cls, proof: ModelProof) -> Extent:
+        if not proof.holds or proof.conditions:
+            return cls.ALL
+        return cls.ONCE if proof.identical else cls.OUTPUTS
+
+
+def examine(
+    before: Path, after: Path, options: NumericOptions, extent: Extent = Extent.ALL
+) -> NumericVerdict:
+    """As `compare`, but running out of memory raises: the caller knows how much there was."""
     try:
         given, made = interface_of(before), interface_of(after)
     except UnreadableModelError as error:
@@ -59,7 +71,7 @@ def examine(
     obstacle = _obstacle(given, options)
     if obstacle:
         return unknown(obstacle)
-    return _first_verdict(before, after, given, options, proved=proved)
+    return _first_verdict(before, after, given, options, extent)
 
 
 def _obstacle(interface: Interface, options: NumericOptions) -> str:
@@ -76,34 +88,30 @@ def _obstacle(interface: Interface, options: NumericOptions) -> str:
 
 
 def _first_verdict(
-    before: Path, after: Path, interface: Interface, options: NumericOptions, *, proved: bool
+    before: Path, after: Path, interface: Interface, options: NumericOptions, extent: Extent
 ) -> NumericVerdict:
     """The verdict of the first runtime that can run the first model."""
     refusals = []
     for runtime in RUNTIMES:
         try:
-            return _judged(runtime, before, after, interface, options, proved=proved)
+            return _judged(Comparison(runtime, interface, options), before, after, extent)
         except RefusedError as refusal:
             refusals.append(f"{runtime.name}: {refusal}")
     return unknown("; ".join(refusals))
 
 
 def _judged(
-    runtime: Runtime,
-    before: Runnable,
-    after: Runnable,
-    interface: Interface,
-    options: NumericOptions,
-    *,
-    proved: bool,
+    comparison: Comparison, before: Runnable, after: Runnable, extent: Extent
 ) -> NumericVerdict:
     """The verdict of a runtime on what inputs show, then on what they do not show by themselves."""
+    runtime, interface, options = comparison.runtime, comparison.interface, comparison.options
     original = runtime.load(before, interface)
-    cases = CaseFinder(original, interface, options, read(before)).find()
-    comparison = Comparison(runtime, interface, options)
+    once = extent is Extent.ONCE
+    cases = CaseFinder(original, interface, options, seen(before), once=once).find()
     verdict = comparison.verdict(original, before, after, cases)
     is_empty = verdict.reason == NOTHING
-    if proved or runtime is not ONNX_RUNTIME or not (verdict.equal or is_empty):
+    enough = extent is not Extent.ALL or runtime is not ONNX_RUNTIME
+    if enough or not (verdict.equal or is_empty):
         return verdict
     verdict = comparison.on_all_ways(before, after, cases, verdict)
     if verdict.status == "differs" or verdict.rounding or verdict.replayed or verdict.unstable:

@@ -13,6 +13,7 @@ import onnx
 import onnxruntime
 from onnx.reference import ReferenceEvaluator
 
+from relayout.verify.messages import message_of
 from relayout.verify.smooth import smooth
 
 if TYPE_CHECKING:
@@ -86,6 +87,11 @@ def read(source: Runnable) -> onnx.ModelProto:
     if isinstance(source, Derived):
         return onnx.load_model_from_string(source.message)
     return onnx.load(source, load_external_data=False)
+
+
+def seen(source: Runnable) -> onnx.ModelProto:
+    """As `read`, for those who only look at it: the message of a file is shared."""
+    return read(source) if isinstance(source, Derived) else message_of(source)
 
 
 def folder_of(source: Runnable) -> Path:

@@ -128,7 +128,8 @@ class NumericVerdict:
     differ. `inner` counts the tensors inside of the models that were compared by name,
     `inner_different` names those that hold other numbers; names may be used anew. `failing` names
     the outputs that differ. `proof` is what a proof shows, whatever numbers do; where it holds and
-    numbers settle nothing, the verdict is 'equal' and `despite` is what numbers showed.
+    numbers settle nothing, the verdict is 'equal' and `despite` is what numbers showed; `proved_of`
+    names what is proved if it is not the second model itself.
     `field_run`: by output, what a run over a prime field showed, if one was asked for.
     """
 
@@ -154,6 +155,7 @@ class NumericVerdict:
     inner_different: tuple[str, ...] = ()
     failing: tuple[str, ...] = ()
     proof: ModelProof | None = None
+    proved_of: str = ""
     despite: str = ""
     field_run: Mapping[str, str] = field(default_factory=dict)
     output_names: tuple[str, ...] = ()
@@ -165,7 +167,8 @@ class NumericVerdict:
     def summary(self) -> str:
         """One line for people."""
         if self.proof is not None and self.proof.holds:
-            return f"{self.proof.summary()}; {self.despite or self._numbers()}"
+            subject = f"{self.proved_of} " if self.proved_of else ""
+            return f"{subject}{self.proof.summary()}; {self.despite or self._numbers()}"
         return self._numbers()
 
     def _numbers(self) -> str:

@@ -34,15 +34,17 @@ NARROW = frozenset(
     (
         *("Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "AveragePool", "Celu", "Conv"),
         *("ConvTranspose", "Cosh", "Elu", "Erf", "Gelu", "GlobalAveragePool", "GlobalMaxPool"),
-        *("HardSigmoid", "InstanceNormalization", "LRN", "LeakyRelu", "Mean", "PRelu", "Selu"),
-        *("Sinh", "Softplus", "Softsign", "Tan", "ThresholdedRelu"),
+        *("HardSigmoid", "InstanceNormalization", "LRN", "LeakyRelu", "Mean", "PRelu", "Resize"),
+        *("Selu", "Sinh", "Softplus", "Softsign", "Tan", "ThresholdedRelu"),
     )
 )
 """Operators from floats to floats that ONNX Runtime computes in float32 at the most."""
+FLOAT_OPERANDS = {"Resize": 3}
+"""How many operands of these are floats, where not all are; they come first."""
 NOT_WIDENED = frozenset(
     (
         *("Attention", "DequantizeLinear", "DynamicQuantizeLinear", "GroupNormalization"),
-        *("NonMaxSuppression", "NonZero", "OneHot", "QuantizeLinear", "Resize", "RoiAlign"),
+        *("NonMaxSuppression", "NonZero", "OneHot", "QuantizeLinear", "RoiAlign"),
         *("RotaryEmbedding", "Upsample"),
     )
 )
@@ -148,7 +150,8 @@ def _widened_constant(node: onnx.NodeProto) -> onnx.NodeProto:
 def _in_between(node: onnx.NodeProto) -> list[onnx.NodeProto]:
     """An operator on float32, between casts."""
     results = [name for name in node.output if name]
-    reads = [name for name in node.input if name]
+    count = FLOAT_OPERANDS.get(node.op_type, len(node.input))
+    reads = [name for name in node.input[:count] if name]
     before = [
         helper.make_node("Cast", [name], [f"{results[0]}/narrow/{i}"], to=TensorProto.FLOAT)
         for i, name in enumerate(reads)
@@ -158,6 +161,6 @@ def _in_between(node: onnx.NodeProto) -> list[onnx.NodeProto]:
         for name in results
     ]
     narrow = {name: cast.output[0] for name, cast in zip(reads, before, strict=True)}
-    node.input[:] = [narrow.get(name, "") for name in node.input]
+    node.input[:] = [narrow.get(name, name) for name in node.input]
     node.output[:] = [f"{name}/narrow" if name else "" for name in node.output]
     return [*before, node, *after]

@@ -15,13 +15,15 @@ from typing import IO, Any, TypeAlias
 
 import onnx
 
-from relayout.verify.field.run import field_compare
-from relayout.verify.numeric import examine
+from relayout.verify.numeric import Extent, examine
 from relayout.verify.proof.attempt import attempted
 from relayout.verify.verdict import NumericOptions, NumericVerdict
 
 Examine: TypeAlias = Callable[[Mapping[str, Any], NumericOptions], NumericVerdict]
 """From a request to a verdict."""
+
+Reply: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+"""From a request to what answers it."""
 
 STANDARD_INPUT = 0
 PR_SET_PDEATHSIG = 1
@@ -53,16 +55,24 @@ def _end_with_the_line() -> None:
     os._exit(1)
 
 
-def answer(examine: Examine) -> None:
-    """Read a request, examine what it names, write the verdict."""
+def serve(reply: Reply) -> None:
+    """Read a request, write what there is to reply."""
     end_with_parent()
     request = json.loads(sys.stdin.readline())
     threading.Thread(target=_end_with_the_line, daemon=True).start()
     limit_memory(request["memory"])
     output = _claim_output()
-    verdict = examine(request, NumericOptions.from_json(request["options"]))
-    output.write(json.dumps(verdict.to_json()))
+    output.write(json.dumps(reply(request)))
     output.close()
+
+
+def answer(examine: Examine) -> None:
+    """Read a request, examine what it names, write the verdict."""
+
+    def verdict(request: Mapping[str, Any]) -> Mapping[str, Any]:
+        return examine(request, NumericOptions.from_json(request["options"])).to_json()
+
+    serve(verdict)
 
 
 def _claim_output() -> IO[str]:
@@ -75,13 +85,15 @@ def _claim_output() -> IO[str]:
 def _two_files(request: Mapping[str, Any], options: NumericOptions) -> NumericVerdict:
     before, after = Path(request["before"]), Path(request["after"])
     proof = attempted(before, after, fix_defaults=options.fix_defaults)
-    verdict = examine(before, after, options, proved=proof.holds and not proof.conditions)
+    verdict = examine(before, after, options, Extent.of(proof))
     verdict = verdict.with_proof(proof)
     return _with_field(verdict, before, after) if request.get("field") else verdict
 
 
 def _with_field(verdict: NumericVerdict, before: Path, after: Path) -> NumericVerdict:
     """The verdict with what a run over a prime field shows, and the names of all outputs."""
+    from relayout.verify.field.run import field_compare  # noqa: PLC0415 - few ask for it
+
     models = [onnx.load(path) for path in (before, after)]
     names = tuple(output.name for output in models[0].graph.output)
     found = {}

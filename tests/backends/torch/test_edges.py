@@ -143,6 +143,22 @@ def test_edge_gives_the_same_numbers(edge: Any, is_open: bool) -> None:
     _agrees(_model(op_type, x, parameters, attributes, is_open=is_open), {"x": x})
 
 
+@pytest.mark.parametrize("op_type", ["AveragePool", "MaxPool", "LpPool"])
+@pytest.mark.parametrize("shape", [(3, 5, 1), (3, 1, 1, 2), (1, 2, 4, 1, 3)])
+def test_pool_without_room_for_a_window_gives_no_elements(
+    op_type: str, shape: tuple[int, ...]
+) -> None:
+    x = _counting(*shape)
+    kernel = {"kernel_shape": [2] * (x.ndim - 2)}
+    _agrees(_model(op_type, x, {}, kernel, is_open=False), {"x": x})
+
+
+def test_axes_that_are_fed_twice_are_squeezed_once() -> None:
+    x, axes = _counting(1, 3), _ints(0, 0)
+    model = _model("Squeeze", x, {"a": axes}, {}, is_open=True, is_fed=True)
+    _agrees(model, {"x": x, "a": axes})
+
+
 @pytest.mark.parametrize(
     "edge", [e for e in EDGES if e[2]], ids=lambda e: f"{e[0]}-{list(e[1].shape)}-{e[3]}"
 )

@@ -111,6 +111,43 @@ def test_random_graphs_give_the_same_numbers(
         law.compare(name, wanted, got, 1e-4)
 
 
+CURVES = {
+    "SiLU": "s = Sigmoid(c) a = Mul(c, s)",
+    "HardSwish": "a = HardSwish(c)",
+    "GELU": "q = Div(c, root) r = Erf(q) t = Add(r, one) u = Mul(c, t) a = Mul(u, half)",
+}
+
+
+def curved(curve: str) -> onnx.ModelProto:
+    """Convolutions with curves between them, and weights of their own."""
+    model = onnx.parser.parse_model(f"""
+{HEAD}
+g (float[1,16,6,6] x) => (float[1,16,6,6] y)
+<float root = {{1.41421356}}, float one = {{1.0}}, float half = {{0.5}}>
+{{ c = Conv(x, w)
+  {CURVES[curve]}
+  f = Conv<group=16, pads=[1,1,1,1]>(a, d)
+  h = HardSwish(f)
+  e = Conv(h, w)
+  y = Sigmoid(e) }}
+""")
+    drawn = np.random.default_rng(4)
+    for name, shape in {"w": (16, 16, 1, 1), "d": (16, 1, 3, 3)}.items():
+        array = drawn.standard_normal(shape, np.float32) / 4
+        model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+    return model
+
+
+@pytest.mark.parametrize("curve", CURVES)
+def test_curves_do_not_end_a_program_of_cpp_kernels(curve: str) -> None:
+    model = curved(curve)
+    program, _ = tuned(program_of(model), settings(is_native=True))
+    assert len(program.steps) == 1
+    feeds = {"x": np.random.default_rng(3).standard_normal((1, 16, 6, 6), np.float32)}
+    (wanted,) = law.run(model, feeds, "ort")
+    law.compare("y", wanted, loaded(write_source(program), "cpu")(feeds)["y"], 2e-5)
+
+
 EQUAL = f"""
 {HEAD}
 g (float[2,8,5,5] x) => (float[2,8,5,5] y)

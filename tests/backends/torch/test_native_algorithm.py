@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from relayout.backends.torch.providers.library_group import Activation
+from relayout.backends.torch.providers.library_group import Activation, Curve
 from relayout.backends.torch.providers.native_algorithm import (
     KindTimer,
     build_mark,
@@ -100,7 +100,7 @@ def test_times_of_other_versions_of_the_kernels_count_for_nothing() -> None:
 
 
 def test_gelu_leaves_the_plain_way() -> None:
-    assert kinds_of(PADDED, Activation(gelu=True)) == [KernelKind.CONVOLUTION]
+    assert kinds_of(PADDED, Activation(curve=Curve.GELU)) == [KernelKind.CONVOLUTION]
     assert kinds_of(PADDED, Activation()) == [
         KernelKind.CONVOLUTION,
         KernelKind.WINOGRAD,

@@ -10,7 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from relayout.backends.torch.providers.library_group import Activation  # noqa: E402
+from relayout.backends.torch.providers.library_group import Activation, Curve  # noqa: E402
 from relayout.backends.torch.providers.native_interface import KernelKind  # noqa: E402
 from relayout.backends.torch.providers.native_region import native_source  # noqa: E402
 from relayout.backends.torch.providers.native_steps import (  # noqa: E402
@@ -68,11 +68,11 @@ PRODUCTS = [
     ((1, 6, 6, 16), 24, Activation(low=0.0, high=6.0)),
     ((2, 9, 5, 33), 40, Activation(low=0.0)),
     ((1, 1, 1, 700), 100, Activation()),
-    ((1, 7, 7, 336), 32, Activation(gelu=True)),
+    ((1, 7, 7, 336), 32, Activation(curve=Curve.GELU)),
     ((1, 21, 20, 64), 72, Activation(low=0.0)),
     ((3, 14, 14, 24), 8, Activation()),
     ((1, 3, 5, 344), 408, Activation(low=0.0)),
-    ((1, 5, 5, 680), 1000, Activation(gelu=True)),
+    ((1, 5, 5, 680), 1000, Activation(curve=Curve.GELU)),
 ]
 
 
@@ -97,21 +97,23 @@ def test_product(
 
 
 def activated(x: Any, activation: Activation) -> Any:
-    if activation.gelu:
+    if activation.curve is Curve.GELU:
         return functional.gelu(x)
     return x.clamp(activation.low, activation.high)
 
 
-def test_gelu_near_and_far_from_zero() -> None:
+@pytest.mark.parametrize("curve", list(Curve))
+def test_curves_near_and_far_from_zero(curve: Curve) -> None:
     far = [-torch.inf, -1e30, -100.0, -1e-30, -0.0, 0.0, 1e-30, 100.0, 1e30, torch.inf, torch.nan]
-    x = torch.cat([torch.linspace(-9.0, 9.0, 4077), torch.tensor(far)])
+    x = torch.cat([torch.linspace(-20.0, 20.0, 4077), torch.tensor(far)])
     image = (1, 1, 1, len(x))
     step = NativeStep(
-        KernelKind.SUM, Buffer(image, 0), Buffer(image), activation=Activation(gelu=True)
+        KernelKind.SUM, Buffer(image, 0), Buffer(image), activation=Activation(curve=curve)
     )
     given = performed([step], {}, [x.reshape(1, -1, 1, 1)], 1).flatten().double()
-    wanted = functional.gelu(x.double())
+    wanted = getattr(functional, curve)(x.double())
     wanted[x == -torch.inf] = 0.0  # its limit; torch multiplies infinity by 0
+    given[x == -torch.inf] = given[x == -torch.inf].nan_to_num(0.0)
     torch.testing.assert_close(given, wanted, rtol=1e-6, atol=2e-6, equal_nan=True)
 
 
@@ -284,12 +286,12 @@ def test_product_depthwise_convolution_and_product(
     [
         ((1, 2, 3, 16), 32, Activation()),
         ((1, 14, 14, 48), 96, Activation(low=0.0)),
-        ((2, 5, 7, 656), 64, Activation(gelu=True)),
-        ((1, 14, 13, 656), 64, Activation(gelu=True)),
+        ((2, 5, 7, 656), 64, Activation(curve=Curve.GELU)),
+        ((1, 14, 13, 656), 64, Activation(curve=Curve.GELU)),
         ((1, 7, 7, 1296), 32, Activation(low=0.0)),
         ((1, 1, 1, 16), 32, Activation()),
         ((1, 7, 7, 32), 64, Activation(low=0.0)),
-        ((1, 23, 27, 16), 32, Activation(gelu=True)),
+        ((1, 23, 27, 16), 32, Activation(curve=Curve.GELU)),
         ((3, 21, 20, 48), 64, Activation(low=0.0)),
     ],
 )
@@ -362,7 +364,7 @@ def test_gelu(low: float) -> None:
     image = (1, 1, 125, 8)
     x = torch.linspace(low, -low, 1000).reshape(1, 1, 125, 8).permute(0, 3, 1, 2)
     step = NativeStep(
-        KernelKind.SUM, Buffer(image, 0), Buffer(image), activation=Activation(gelu=True)
+        KernelKind.SUM, Buffer(image, 0), Buffer(image), activation=Activation(curve=Curve.GELU)
     )
     given = performed([step], {}, [x], 1).double()
     wanted = functional.gelu(x.double())

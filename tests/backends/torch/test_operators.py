@@ -82,7 +82,7 @@ def _first_samples() -> list[Sample]:
 @pytest.mark.parametrize("sample", _first_samples(), ids=lambda sample: sample.id)
 def test_sample_gives_the_same_numbers_in_all_strides(sample: Sample) -> None:
     model = law.model_of(sample)
-    feeds = law._feeds(sample)
+    feeds = law.feeds_of(sample)
     with np.errstate(all="ignore"):
         wanted = law.run(model, feeds, sample.runtime)
     compiled = relayout.compile(model, tune=False, verify=False)

@@ -17,8 +17,11 @@ from relayout.backends.options import CompileOptions  # noqa: E402
 from relayout.backends.registry import BACKENDS  # noqa: E402
 from relayout.backends.torch.choose.tuning import tuned  # noqa: E402
 from relayout.backends.torch.compiling import compile_model, program_of, write_module  # noqa: E402
+from relayout.backends.torch.verification import CompiledFiles  # noqa: E402
 from relayout.cli import main  # noqa: E402
 from relayout.cli.demo_model import network  # noqa: E402
+from relayout.verify.proof.attempt import attempted  # noqa: E402
+from relayout.verify.verdict import NumericOptions, NumericVerdict  # noqa: E402
 from tests.rewrite.rewriting import parse  # noqa: E402
 
 ATTENTION = """
@@ -125,3 +128,32 @@ def test_a_backend_may_be_given_as_a_value() -> None:
 def test_an_unknown_backend_is_refused_with_those_that_are_known() -> None:
     with pytest.raises(relayout.RelayoutError, match=r"unknown backend 'tvm'; .* torch"):
         relayout.compile(network(), target="tvm")
+
+
+def test_what_is_proved_of_the_optimised_model_is_said(tmp_path: Path) -> None:
+    """Layouts are proved, how torch computes them is compared: the last line says both."""
+    options = CompileOptions(tune=False, inputs=NumericOptions())
+    verdict = write_module(network(), tmp_path / "module.py", options).verdict
+    assert verdict is not None
+    assert verdict.proof is not None
+    assert verdict.proof.holds
+    assert verdict.summary().startswith("optimised model proved")
+    assert "1 output" in verdict.summary()
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["module.py", "module.safetensors"]
+
+
+def test_numbers_decide_about_a_module_whatever_is_proved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+
+    def differing(files: CompiledFiles, *_: object) -> NumericVerdict:
+        seen.append(attempted(files.given, files.optimised, fix_defaults=True))
+        return NumericVerdict("differs", proof=seen[0], proved_of="optimised model")
+
+    monkeypatch.setattr("relayout.backends.torch.compiling.compare_written", differing)
+    options = CompileOptions(tune=False, inputs=NumericOptions())
+    done = write_module(network(), tmp_path / "module.py", options)
+    assert seen[0].holds
+    assert not done.accepted
+    assert not any(tmp_path.iterdir())

@@ -21,6 +21,7 @@ from relayout.backends.torch.modules.source import write_source  # noqa: E402
 from relayout.backends.torch.program.program import Program, ProgramStep  # noqa: E402
 from relayout.backends.torch.providers.library_group import LibraryGroup  # noqa: E402
 from relayout.backends.torch.providers.triton_depthwise import depthwise_kernels  # noqa: E402
+from relayout.backends.torch.providers.triton_grouped import grouped_kernels  # noqa: E402
 from relayout.backends.torch.providers.triton_product import (  # noqa: E402
     pixel_kernels,
     product_kernels,
@@ -40,6 +41,8 @@ ENDS: dict[str, list[tuple[str, list[str]]]] = {
     "sum": [("Add", ["other"])],
     "sum and relu": [("Add", ["other"]), ("Relu", [])],
     "gelu": [("Gelu", [])],
+    "hard swish": [("HardSwish", [])],
+    "sigmoid": [("Sigmoid", [])],
 }
 
 
@@ -111,6 +114,12 @@ def pixels(group: LibraryGroup) -> Sequence[Any]:
     return pixel_kernels(group, window)
 
 
+def grouped(group: LibraryGroup) -> Sequence[Any]:
+    window = sliding_of(group.anchor)
+    assert window is not None
+    return grouped_kernels(group, window)
+
+
 WINDOWS = [(3, 1, (1, 1, 1, 1)), (3, 2, (1, 1, 1, 1)), (7, 1, (3, 3, 3, 3)), (2, 3, (0, 1, 1, 0))]
 
 
@@ -153,6 +162,37 @@ def test_product_of_every_pixel(end: str) -> None:
     first = helper.make_node("Conv", ["x", "w", "b"], ["v0"])
     model = model_of(first, ([2, 24, 7, 13], [2, 40, 7, 13]), weights, end)
     assert_kernels_right(model, pixels)
+
+
+@pytest.mark.parametrize("end", ["nothing", "relu6", "sum and relu", "hard swish"])
+@pytest.mark.parametrize("window", [*WINDOWS, (1, 1, (0, 0, 0, 0))], ids=str)
+@pytest.mark.parametrize("widths", [(4, 4, 32), (24, 24, 3), (8, 4, 6), (40, 48, 2)], ids=str)
+def test_groups_of_channels(
+    widths: tuple[int, int, int], window: tuple[int, int, tuple[int, ...]], end: str
+) -> None:
+    """Channels that a group reads and writes, and how many groups there are."""
+    (read, written, groups), (size, stride, pads) = widths, window
+    drawn = np.random.default_rng(size)
+    taps = drawn.standard_normal((groups * written, read, size, size), np.float32)
+    weights = {
+        "w": taps / np.float32(size * read**0.5),
+        "b": drawn.standard_normal(groups * written, np.float32),
+    }
+    operands = ["x", "w"] if end == "nothing" else ["x", "w", "b"]
+    settings: dict[str, Any] = {"group": groups, "strides": [stride] * 2, "pads": pads}
+    first = helper.make_node("Conv", operands, ["v0"], **settings)
+    height = (9 + pads[0] + pads[2] - size) // stride + 1
+    width = (11 + pads[1] + pads[3] - size) // stride + 1
+    shapes = ([2, groups * read, 9, 11], [2, groups * written, height, width])
+    assert_kernels_right(model_of(first, shapes, weights, end), grouped)
+
+
+def test_dilated_groups_of_channels() -> None:
+    weights = {"w": np.random.default_rng(3).standard_normal((24, 6, 3, 3), np.float32)}
+    settings: dict[str, Any] = {"group": 4, "dilations": [2, 3], "pads": [2, 3, 2, 3]}
+    first = helper.make_node("Conv", ["x", "w"], ["v0"], **settings)
+    model = model_of(first, ([1, 24, 7, 9], [1, 24, 7, 9]), weights, "relu")
+    assert_kernels_right(model, grouped)
 
 
 def test_other_convolutions_have_no_kernel_for_filters_per_channel() -> None:

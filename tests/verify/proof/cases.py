@@ -58,10 +58,14 @@ class Pair:
     def results(self) -> list[Array]:
         """What both give for the same inputs."""
         models = self.models()
-        feeds = {port.name: _drawn(port) for port in models[0].graph.input}
+        feeds = feeds_of(models[0])
         return [
             np.asarray(next(iter(ReferenceEvaluator(model).run(None, feeds)))) for model in models
         ]
+
+
+def feeds_of(model: onnx.ModelProto) -> dict[str, Array]:
+    return {port.name: _drawn(port) for port in model.graph.input}
 
 
 def _drawn(port: onnx.ValueInfoProto) -> Array:

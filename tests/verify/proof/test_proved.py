@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from relayout.verify.proof.verdict import Ledger
 from tests.verify.proof.cases import Pair, ramp, whole
 
 W = ramp(4, 3, 2, 2)
@@ -257,3 +258,10 @@ def test_proved(name: str, tmp_path: Path) -> None:
 def test_proved_pairs_are_one_function(name: str) -> None:
     one, other = PAIRS[name].results()
     np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
+
+
+def test_a_ledger_of_many_kinds_is_told_in_a_line() -> None:
+    few = Ledger({"scales folded": 2, "sums in another association": 1})
+    assert str(few) == "2 scales folded, 1 sums in another association"
+    many = Ledger({"a": 1, "b": 7, "c": 2, "d": 5})
+    assert str(many) == "15 steps that only change rounding (7 b, 5 d, 2 other kinds)"

@@ -12,7 +12,7 @@ from relayout.assign.component import Branch, Component, Decided, Leaf, Proof
 from relayout.assign.questions import Allowed
 from relayout.assign.strategies.descent import descend
 from relayout.assign.strategies.fixed import fixed_leaf
-from relayout.assign.strategies.programme import Floats
+from relayout.assign.strategies.linear_solver import Floats
 from relayout.assign.strategies.relaxation import Relaxation
 
 _ROUNDS = 8

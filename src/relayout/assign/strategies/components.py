@@ -75,8 +75,8 @@ class _ComponentDraft:
         return tuple(reads), tuple(self._here(operator.results, variant.writes))
 
     def _here(self, values: Sequence[int], orders: Sequence[int]) -> list[ValueOrder]:
-        positions = self.positions
-        return [(positions[v], o) for v, o in zip(values, orders, strict=True) if v in positions]
+        places = map(self.positions.get, values)
+        return [(p, o) for p, o in zip(places, orders, strict=True) if p is not None]
 
     def finish(self) -> Component:
         return Component(tuple(self.members), tuple(map(self._stored, self.positions)))

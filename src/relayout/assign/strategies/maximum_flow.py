@@ -16,7 +16,7 @@ Arc: TypeAlias = tuple[int, int]
 """From one node to another."""
 
 _FAR = -1
-"""The distance of a node from which the sink cannot be reached."""
+"""The distance of a node that is not reached."""
 
 
 class Flow(NamedTuple):
@@ -29,10 +29,10 @@ class Flow(NamedTuple):
 def solve_flow(size: int, capacities: Mapping[Arc, int]) -> Flow:
     """Maximum flow from the source to the sink of a network of so many nodes."""
     residual = _Residual(size, capacities)
-    while (distances := residual.distances())[SOURCE] != _FAR:
+    while (distances := residual.distances())[SINK] != _FAR:
         residual.push(distances)
     amounts = {arc: max(0, capacities[arc] - left) for arc, left in residual.items()}
-    return Flow(amounts, [distance == _FAR for distance in distances])
+    return Flow(amounts, residual.source_side())
 
 
 class _Residual:
@@ -64,22 +64,42 @@ class _Residual:
         return [(arc, self.left[self.numbers[arc]]) for arc in self.given]
 
     def distances(self) -> list[int]:
-        """How many edges with something left lead from each node to the sink, at least."""
+        """How many edges with something left lead to each node that is nearer than the sink.
+
+        From the source, since most of its edges are full before long: what they led to need not
+        be walked again.
+        """
         heads, left = self.heads, self.left
         found = [_FAR] * len(self.leaving)
-        found[SINK] = 0
-        nodes = [SINK]
+        found[SOURCE] = 0
+        nodes = [SOURCE]
         for node in nodes:
             distance = found[node] + 1
             for edge in self.leaving[node]:
-                other = heads[edge]
-                if found[other] == _FAR and left[edge ^ 1]:
+                if left[edge] and found[heads[edge]] == _FAR:
+                    other = heads[edge]
                     found[other] = distance
+                    if other == SINK:
+                        return found
+                    nodes.append(other)
+        return found
+
+    def source_side(self) -> list[bool]:
+        """Whether each node is one from which nothing more can flow to the sink."""
+        heads, left = self.heads, self.left
+        found = [True] * len(self.leaving)
+        found[SINK] = False
+        nodes = [SINK]
+        for node in nodes:
+            for edge in self.leaving[node]:
+                other = heads[edge]
+                if found[other] and left[edge ^ 1]:
+                    found[other] = False
                     nodes.append(other)
         return found
 
     def push(self, distances: list[int]) -> None:
-        """Fill all paths from the source on which each edge leads one step nearer to the sink.
+        """Fill all paths to the sink on which each edge leads one step further from the source.
 
         An edge that leads no further is not looked at again: each node keeps its place among them.
         """
@@ -91,10 +111,10 @@ class _Residual:
             if node == SINK:
                 path = self._fill(path)
                 node = heads[path[-1]] if path else SOURCE
-            edges, place, nearer = self.leaving[node], places[node], distances[node] - 1
+            edges, place, further = self.leaving[node], places[node], distances[node] + 1
             while place < len(edges):
                 edge = edges[place]
-                if left[edge] and distances[heads[edge]] == nearer:
+                if left[edge] and distances[heads[edge]] == further:
                     break
                 place += 1
             places[node] = place

@@ -8,20 +8,19 @@ where these remainders are small, the solver sees their digits, and answers with
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
+from relayout.assign.strategies.linear_solver import Columns, Floats, solve_linear
 
 UNITS = 720720
 """Dual amounts are integers in units of one over this: vertices have small denominators."""
 _WIDTH = 2.0**20
 """The largest cost the solver is given."""
 
-Floats = npt.NDArray[np.float64]
 Exact = npt.NDArray[np.object_]
 
 
@@ -46,17 +45,11 @@ class _Rows:
         self.count += 1
         return self.count - 1
 
-    def matrix(self, width: int) -> csr_array:
-        from scipy.sparse import csr_array
-
-        return csr_array(
-            (np.array(self.entries, dtype=np.float64), (self.rows, self.columns)),
-            shape=(self.count, width),
-        )
-
     def weigh(self, amounts: Exact, width: int) -> Exact:
         """The sum of all rows, each times its amount."""
         total = np.zeros(width, dtype=object)
+        if not amounts.any():
+            return total
         entries = np.array(self.entries, dtype=object)
         np.add.at(total, self.columns, entries * amounts[self.rows])
         return total
@@ -95,28 +88,26 @@ class Programme:
         """The columns, and a dual answer better by up to this gap; None if time runs out."""
         if seconds <= 0:
             return None
-        # Most problems need no linear program, and this import takes longer than they do.
-        from scipy.optimize import linprog
-        from scipy.sparse import eye_array, hstack, vstack
-
         costs, unit = self._remainders(dual, upper, gap)
-        slacks = eye_array(self._at_most.count)
-        above = hstack([self._at_most.matrix(len(self.costs)), slacks])
-        below = self._equal.matrix(len(costs))
-        answer = linprog(
-            costs,
-            A_eq=vstack([above, below], format="csr"),
-            b_eq=np.concatenate([np.zeros(self._at_most.count), self._right]),
-            bounds=np.column_stack([np.zeros(len(costs)), _padded(upper, len(costs))]),
-            method="highs",
-            options={"time_limit": seconds},
-        )
-        if answer.status != 0:
+        right = np.concatenate([np.zeros(self._at_most.count), self._right])
+        answer = solve_linear(costs, self._matrix, right, _padded(upper, len(costs)), seconds)
+        if answer is None:
             return None
-        found = [round(amount) for amount in (answer.eqlin.marginals * float(unit)).tolist()]
+        found = [round(amount) for amount in (answer.marginals * float(unit)).tolist()]
         change = np.array(found, dtype=object)
         kept = np.maximum(dual.at_most - change[: self._at_most.count], 0)
-        return answer.x[: len(self.costs)], Dual(kept, dual.equal + change[self._at_most.count :])
+        columns = answer.columns[: len(self.costs)]
+        return columns, Dual(kept, dual.equal + change[self._at_most.count :])
+
+    @cached_property
+    def _matrix(self) -> Columns:
+        """All rows, those "at most" with a slack each; no row is added once they were asked for."""
+        width, above = len(self.costs), self._at_most.count
+        slacks = range(above)
+        rows = [*self._at_most.rows, *slacks, *(row + above for row in self._equal.rows)]
+        columns = [*self._at_most.columns, *range(width, width + above), *self._equal.columns]
+        entries = [*self._at_most.entries, *(1 for _ in slacks), *self._equal.entries]
+        return Columns.of(rows, columns, entries, (above + self._equal.count, width + above))
 
     def _remainders(self, dual: Dual, upper: Floats, gap: int) -> tuple[Floats, int]:
         """What each column, and each row's slack, still costs, in a unit the solver can see.

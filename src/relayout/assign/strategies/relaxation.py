@@ -16,7 +16,8 @@ import numpy as np
 from relayout.assign.component import Component, ComponentValue, Leaf, Offer, Share
 from relayout.assign.problem import price_between
 from relayout.assign.questions import Allowed
-from relayout.assign.strategies.programme import UNITS, Dual, Exact, Floats, Programme
+from relayout.assign.strategies.linear_solver import Floats
+from relayout.assign.strategies.programme import UNITS, Dual, Exact, Programme
 
 Key = TypeVar("Key")
 

@@ -144,20 +144,24 @@ def _producer_node(piece: _NetworkPiece, index: int, orders: tuple[int, int]) ->
     """The node whose side is the label at which the value is stored."""
     producer = piece.component.values[index].producer
     options = piece.component.members[producer].options
-    written = [dict(options[option].writes)[index] for option in piece.gauge.options[producer]]
-    if written[0] != written[1]:
+    zero, one = piece.gauge.options[producer]
+    written = dict(options[zero].writes)[index]
+    if zero != one and written != dict(options[one].writes)[index]:
         return piece.nodes[producer]
-    return SOURCE if written[0] == orders[0] else SINK
+    return SOURCE if written == orders[0] else SINK
 
 
 def _wanting(piece: _NetworkPiece, index: int, label: int, order: int) -> list[tuple[int, int]]:
     """Nodes and readers that want an order; one that always wants it makes the others moot."""
     wanting = []
+    port = index, order
     for reader in piece.component.values[index].readers:
         options = piece.component.members[reader].options
-        wants = [(index, order) in options[o].reads for o in piece.gauge.options[reader]]
-        if all(wants):
+        zero, one = piece.gauge.options[reader]
+        wants = port in options[zero].reads
+        wants_too = wants if zero == one else port in options[one].reads
+        if wants and wants_too:
             return [((SOURCE, SINK)[label], reader)]
-        if any(wants):
+        if wants or wants_too:
             wanting.append((piece.nodes[reader], reader))
     return wanting

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from relayout.assign.terms import Terms
+from relayout.backends.expanding import editable, expanded
 from relayout.backends.options import Compilation, CompileOptions
 from relayout.backends.torch.choose.tuning import tuned
-from relayout.backends.torch.expanding import editable, expanded
+from relayout.backends.torch.lower.registry import missing
 from relayout.backends.torch.modules.loading import compile_program
 from relayout.backends.torch.modules.source import write_source
 from relayout.backends.torch.modules.weights import write_weights
 from relayout.backends.torch.program.dtypes import precision_of
 from relayout.backends.torch.program.program import Program, eager_steps
 from relayout.backends.torch.runtime.model import Model
-from relayout.backends.torch.verification import compare_written
+from relayout.backends.torch.verification import CompiledFiles, compare_written
 from relayout.errors import RelayoutError, VerificationError
 from relayout.graph.collector import paused_collector
 from relayout.graph.io.defaults import without_defaults
@@ -42,13 +44,13 @@ def compile_model(
     source: ModelSource, options: CompileOptions, stage: Stage = lambda _: None
 ) -> Model:
     """A callable that does what a model does, verified unless that was not asked for."""
-    given, program = _chosen(source, options, stage)
+    chosen = _chosen(source, options, stage)
     if options.inputs is not None:
-        with _written(program, None) as files:
-            verdict = _verdict(given, files[0], options, options.inputs, stage)
+        with _written(chosen.program, None) as files:
+            verdict = _verdict(chosen, files[0], options, options.inputs, stage)
         if not verdict.equal:
             raise VerificationError(f"{verdict.summary()}; verify=False compiles it all the same")
-    return compile_program(program)
+    return compile_program(chosen.program)
 
 
 def write_module(
@@ -59,11 +61,11 @@ def write_module(
 ) -> Compilation:
     """A module with its weights beside it, written only if it is verified or nobody asked."""
     place, verdict = _place(output), None
-    given, program = _chosen(source, options, stage)
+    chosen = _chosen(source, options, stage)
     stage("writing")
-    with _written(program, place) as files:
+    with _written(chosen.program, place) as files:
         if options.inputs is not None:
-            verdict = _verdict(given, files[0], options, options.inputs, stage)
+            verdict = _verdict(chosen, files[0], options, options.inputs, stage)
         if verdict is not None and not verdict.equal:
             return Compilation(verdict)
         return Compilation(verdict, _put(files, place))
@@ -79,35 +81,46 @@ def program_of(
 ) -> Program:
     """A model, optimised for torch, a step a node."""
     options = CompileOptions(device, dtype, fix_defaults, dims=dims)
-    return _program(load(source), options)
+    given = load(source)
+    return _program(given, _optimised(given, options), options)
 
 
-def _chosen(
-    source: ModelSource, options: CompileOptions, stage: Stage
-) -> tuple[LoadedModel, Program]:
-    """The model as given, and the program with the kernels it is to run."""
+@dataclass(frozen=True)
+class _Chosen:
+    """The model as given, as optimised, and the program with the kernels it is to run."""
+
+    given: LoadedModel
+    optimised: LoadedModel
+    program: Program
+
+
+def _chosen(source: ModelSource, options: CompileOptions, stage: Stage) -> _Chosen:
     stage("reading")
     given = load(source)
     stage("optimising")
-    program = _program(given, options)
+    optimised = _optimised(given, options)
+    program = _program(given, optimised, options)
     if options.tune:
         stage("choosing kernels")
         program, _ = tuned(program)
-    return given, program
+    return _Chosen(given, optimised, program)
 
 
-def _program(given: LoadedModel, options: CompileOptions) -> Program:
-    device, dims = options.device, options.dims or {}
-    if device not in DEVICES:
-        raise RelayoutError(f"unknown device {device!r}; it may be {' or '.join(DEVICES)}")
-    precision = precision_of(options.dtype)
+def _optimised(given: LoadedModel, options: CompileOptions) -> LoadedModel:
+    if options.device not in DEVICES:
+        raise RelayoutError(f"unknown device {options.device!r}; it may be {' or '.join(DEVICES)}")
+    precision_of(options.dtype)  # refuses before any work is done
     loaded = without_defaults(given) if options.fix_defaults else given
     # What rounds differently at a quantiser would be a step, so quantised parts stay as they are.
-    terms = Terms(target=TORCH, dims=dims, keeps_sums=True, recomputes=False)
+    terms = Terms(target=TORCH, dims=options.dims or {}, keeps_sums=True, recomputes=False)
     with paused_collector():
-        model = best_form(expanded(editable(loaded)), terms).ir
+        return best_form(expanded(editable(loaded), missing), terms)
+
+
+def _program(given: LoadedModel, optimised: LoadedModel, options: CompileOptions) -> Program:
+    model, precision = optimised.ir, precision_of(options.dtype)
     name = "model" if given.path is None else given.path.name
-    return Program(model, eager_steps(model), name, device, precision, dims)
+    return Program(model, eager_steps(model), name, options.device, precision, options.dims or {})
 
 
 @contextmanager
@@ -144,10 +157,13 @@ def _put(files: Iterable[Path], place: Path) -> tuple[Path, ...]:
 
 
 def _verdict(
-    given: LoadedModel, module: Path, options: CompileOptions, inputs: NumericOptions, stage: Stage
+    chosen: _Chosen, module: Path, options: CompileOptions, inputs: NumericOptions, stage: Stage
 ) -> NumericVerdict:
-    stage("comparing numbers")
-    if given.path is not None:
-        return compare_written(given.path, module, inputs, options)
-    with staged(given, module.with_name("given.onnx"), changed=False) as file:
-        return compare_written(file.path, module, inputs, options)
+    stage("proving and comparing numbers")
+    with ExitStack() as stack:
+        given, optimised = chosen.given.path, module.with_name("optimised.onnx")
+        if given is None:
+            place = module.with_name("given.onnx")
+            given = stack.enter_context(staged(chosen.given, place, changed=False)).path
+        made = stack.enter_context(staged(chosen.optimised, optimised, changed=True)).path
+        return compare_written(CompiledFiles(given, made, module), inputs, options)

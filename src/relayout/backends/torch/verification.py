@@ -2,42 +2,52 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from relayout.backends import comparing
 from relayout.backends.options import CompileOptions
 from relayout.backends.torch.runtime.model import Model
 from relayout.errors import RelayoutError, quoted
 from relayout.verify.bindings import open_dims, ports_to_try
-from relayout.verify.cases import CaseFinder
 from relayout.verify.difference import TOLERANCES
 from relayout.verify.inputs import Draw, draw_feeds, undrawable
 from relayout.verify.interface import Interface, Port, UnreadableModelError, interface_of
 from relayout.verify.isolated import default_memory, verdict_of
-from relayout.verify.judge import Judge
-from relayout.verify.runtimes import RUNTIMES, RefusedError, Run, Runtime, read
-from relayout.verify.verdict import NumericOptions, NumericVerdict, unknown
+from relayout.verify.runtimes import Run
+from relayout.verify.verdict import NumericOptions, NumericVerdict
 
 TF32_TOLERANCE = 1e-3
 """On CUDA torch lets convolutions multiply in TF32, with 10 bits of mantissa."""
 
 
+@dataclass(frozen=True)
+class CompiledFiles:
+    """A model as given, as optimised, and the module that computes it."""
+
+    given: Path
+    optimised: Path
+    module: Path
+
+
 def compare_written(
-    given: Path,
-    module: Path,
+    files: CompiledFiles,
     inputs: NumericOptions,
     options: CompileOptions,
 ) -> NumericVerdict:
-    """As `compare_compiled` for a written module, in a process of its own."""
+    """As `compare_compiled` for a written module, in a process of its own.
+
+    The optimised model that the module was made of is proved to be the given one, if it can be.
+    """
     device = options.device
     if inputs.tolerance is None:
         inputs = replace(inputs, tolerance=_tolerance(options))
-    files = {"given": str(given.resolve()), "module": str(module.resolve())}
+    paths = {name: str(path.resolve()) for name, path in asdict(files).items()}
     settings = {"device": device, "fixed": options.fix_defaults, "options": inputs.to_json()}
     # CUDA maps far more addresses than it uses, so there they cannot be limited.
-    memory = None if device.startswith("cuda") else default_memory(inputs, given)
-    return verdict_of("relayout.backends.torch.worker", files | settings, memory=memory)
+    memory = None if device.startswith("cuda") else default_memory(inputs, files.given)
+    return verdict_of("relayout.backends.torch.worker", paths | settings, memory=memory)
 
 
 def _tolerance(options: CompileOptions) -> float | None:
@@ -50,25 +60,8 @@ def _tolerance(options: CompileOptions) -> float | None:
 def compare_compiled(
     path: Path, model: Model, options: NumericOptions, *, fixed: bool = True
 ) -> NumericVerdict:
-    """Whether a compiled model computes what a file states, as far as runs can show.
-
-    The file is run by ONNX Runtime, unoptimised, or else by the reference evaluator. `fixed`: its
-    defaults are constants of the compiled model.
-    """
-    interface = interface_of(path)
-    if fixed:
-        interface = interface.without_defaults()
-    compiled = Runtime("torch", lambda _path, _interface: _runner(model))
-    refusals = []
-    for runtime in RUNTIMES:
-        try:
-            original = runtime.load(path, interface)
-            cases = CaseFinder(original, interface, options, read(path)).find()
-            judge = Judge(compiled, original, interface, options, tolerances=TOLERANCES)
-            return judge.judge(path, cases)
-        except RefusedError as refusal:
-            refusals.append(f"{runtime.name}: {refusal}")
-    return unknown("; ".join(refusals))
+    """Whether a compiled model computes what a file states, as far as runs can show."""
+    return comparing.compare_compiled(path, "torch", lambda: _runner(model), options, fixed=fixed)
 
 
 def _runner(model: Model) -> Run:

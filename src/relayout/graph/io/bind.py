@@ -154,15 +154,23 @@ def _hollow_out(attribute: onnx.AttributeProto) -> None:
 
 def _can_hold_attribute(attribute: onnx.AttributeProto) -> bool:
     kind = attribute.type
-    if kind in {onnx.AttributeProto.SPARSE_TENSOR, onnx.AttributeProto.SPARSE_TENSORS}:
+    if kind not in _DOUBTFUL:
+        return True
+    if kind in _SPARSE:
         return bool(attribute.ref_attr_name)
     if kind == onnx.AttributeProto.TYPE_PROTO:
         return _can_hold(attribute.tp)
     if kind == onnx.AttributeProto.TYPE_PROTOS:
         return all(_can_hold(declared) for declared in attribute.type_protos)
-    if kind == onnx.AttributeProto.STRINGS:
-        return all(_is_text(item) for item in attribute.strings)
-    return True
+    return all(_is_text(item) for item in attribute.strings)
+
+
+_SPARSE = frozenset((onnx.AttributeProto.SPARSE_TENSOR, onnx.AttributeProto.SPARSE_TENSORS))
+_DOUBTFUL = _SPARSE | {
+    *(onnx.AttributeProto.TYPE_PROTO, onnx.AttributeProto.TYPE_PROTOS),
+    onnx.AttributeProto.STRINGS,
+}
+"""Attributes of other kinds can be held whatever is in them."""
 
 
 def _is_text(data: bytes) -> bool:

@@ -69,9 +69,8 @@ def _strange_version(model: onnx.ModelProto) -> str | None:
 def _strange_names(model: onnx.ModelProto) -> Iterator[str]:
     """Protobuf gives text that is not UTF-8 as bytes; onnx-ir cannot write such a name."""
     for body in bodies_of(model):
-        for name in _names(body):
-            if isinstance(name, bytes):
-                yield f"the name {quoted(name)} is not UTF-8"
+        for name in [name for name in _names(body) if isinstance(name, bytes)]:
+            yield f"the name {quoted(name)} is not UTF-8"
 
 
 def _undefined_axes(model: onnx.ModelProto) -> Iterator[str]:
@@ -90,20 +89,17 @@ def _axes(node: onnx.NodeProto) -> list[int]:
     return [axis for a in node.attribute if a.name == "axes" for axis in a.ints]
 
 
-def _names(body: Body) -> Iterator[object]:
-    yield body.name
+def _names(body: Body) -> list[object]:
+    names: list[object] = [body.name]
     if isinstance(body, onnx.GraphProto):
-        for value in (*body.input, *body.output, *body.value_info):
-            yield value.name
-        for tensor in body.initializer:
-            yield tensor.name
+        names += [value.name for value in (*body.input, *body.output, *body.value_info)]
+        names += [tensor.name for tensor in body.initializer]
     else:
-        yield from (body.domain, *body.input, *body.output)
+        names += [body.domain, *body.input, *body.output]
     for node in body.node:
-        yield from (node.op_type, node.name, node.domain, node.doc_string)
-        yield from node.input
-        yield from node.output
-        yield from (attribute.name for attribute in node.attribute)
+        names += (node.op_type, node.name, node.domain, node.doc_string, *node.input, *node.output)
+        names += [attribute.name for attribute in node.attribute]
+    return names
 
 
 def _training_ties(model: onnx.ModelProto) -> Iterator[str]:

@@ -64,9 +64,9 @@ def _repeats(root: Body) -> bool:
 
 def _definitions(body: Body) -> Iterator[str]:
     """Every definition of a name, initialisers that are defaults of inputs only once."""
-    inputs = _input_names(body)
-    yield from filter(None, inputs)
-    yield from (name for name in _initializer_names(body) if name and name not in set(inputs))
+    inputs = dict.fromkeys(_input_names(body))
+    yield from filter(None, _input_names(body))
+    yield from (name for name in _initializer_names(body) if name and name not in inputs)
     for node in body.node:
         yield from filter(None, node.output)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from functools import lru_cache
+from typing import Any, TypeAlias
 
 import onnx
 from onnx.defs import OpSchema
@@ -54,10 +55,19 @@ def _faults(node: onnx.NodeProto, schema: OpSchema, *, strictly: bool) -> Iterat
         if not name and _is_needed(schema, index) and (node.op_type, index) not in LEFT_OUT:
             yield f"leaves out operand {index}, which it needs"
     given = {attribute.name for attribute in node.attribute}
-    for name, declared in schema.attributes.items():
-        if declared.required or (strictly and name in given):
-            kind: Any = declared.type
-            yield from _attribute_faults(node, name, kind.value)
+    for name, required, kind in _attributes(schema):
+        if required or (strictly and name in given):
+            yield from _attribute_faults(node, name, kind)
+
+
+_Attributes: TypeAlias = tuple[tuple[str, bool, int], ...]
+
+
+@lru_cache(maxsize=4096)
+def _attributes(schema: OpSchema) -> _Attributes:
+    """The attributes of an operator: their names, whether they are required, their types."""
+    declared: Mapping[str, Any] = schema.attributes
+    return tuple((name, each.required, each.type.value) for name, each in declared.items())
 
 
 def _attribute_faults(node: onnx.NodeProto, name: str, kind: int) -> Iterator[str]:

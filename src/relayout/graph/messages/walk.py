@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 import onnx
@@ -31,17 +31,25 @@ def nested_bodies(body: Body) -> Iterator[Body]:
         if depth > DEEPEST:
             raise BadModelError(f"bodies of control flow are nested more than {DEEPEST} deep")
         yield current
-        inner = [(graph, depth + 1) for node in current.node for graph in subgraphs_of(node)]
+        attributes = (attribute for node in current.node for attribute in node.attribute)
+        holders = [attribute for attribute in attributes if attribute.type in _BODY_KINDS]
+        inner = [(graph, depth + 1) for holder in holders for graph in _bodies_in(holder)]
         waiting.extend(reversed(inner))
 
 
-def subgraphs_of(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
+def subgraphs_of(node: onnx.NodeProto) -> list[onnx.GraphProto]:
     """The bodies a node carries in its attributes."""
-    for attribute in node.attribute:
-        if attribute.type == onnx.AttributeProto.GRAPH and not attribute.ref_attr_name:
-            yield attribute.g
-        elif attribute.type == onnx.AttributeProto.GRAPHS:
-            yield from attribute.graphs
+    holders = [attribute for attribute in node.attribute if attribute.type in _BODY_KINDS]
+    return [graph for holder in holders for graph in _bodies_in(holder)]
+
+
+_BODY_KINDS = {onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS}
+
+
+def _bodies_in(attribute: onnx.AttributeProto) -> Sequence[onnx.GraphProto]:
+    if attribute.type == onnx.AttributeProto.GRAPHS:
+        return list(attribute.graphs)
+    return () if attribute.ref_attr_name else (attribute.g,)
 
 
 def described(node: onnx.NodeProto) -> str:

@@ -58,18 +58,19 @@ def infer(
     result = _run(skeleton, notices)
     # Records may be stale, so a rank that is known from them would contradict nothing.
     check_perms(result.graph, functions)
-    recorded = list(_graphs(given))
-    if _declare_bodies(bare, list(_graphs(result)), recorded):
+    recorded = _graphs_as(given, bare)
+    if _declare_bodies(bare, _graphs_as(result, bare), recorded):
         result = _run(skeleton, notices)
     result = _followed(skeleton, result, notices)
-    asked = 0
-    for ask in _ROUNDS:
-        if _add_hints(bare, list(_graphs(result)), recorded, ask):
+    inferred, asked = _graphs_as(result, bare), 0
+    for ask in _ROUNDS if any(map(_unknown, inferred)) else ():
+        if _add_hints(bare, inferred, recorded, ask):
             result = _run(skeleton, notices)
+            inferred = _graphs_as(result, bare)
             asked += 1
     if asked:
         result = _followed(skeleton, result, notices)
-    inferred = list(_graphs(result))
+        inferred = _graphs_as(result, bare)
     result.ir_version = given.ir_version
     if not result.functions:
         result.functions.extend(functions)
@@ -108,7 +109,7 @@ def _derived(
     """What follows from shapes that onnx's inference leaves open though they can be derived."""
     bare = list(_graphs(model))
     for _ in range(_DERIVATIONS):
-        if not _add_derived(bare, list(_graphs(result))):
+        if not _add_derived(bare, _graphs_as(result, bare)):
             break
         result = _run(model, notices)
     return result
@@ -160,9 +161,8 @@ def _declare_bodies(bare: _Graphs, inferred: _Graphs, given: _Graphs) -> bool:
 
 def _add_hints(bare: _Graphs, inferred: _Graphs, given: _Graphs, ask: _Question) -> bool:
     """Copy what `given` records of the values that `ask` names to `bare`; whether there was any."""
-    added = 0
-    for target, known, recorded in zip(bare, inferred, given, strict=True):
-        askable = ask(known)
+    added, asked = 0, [ask(known) for known in inferred]
+    for target, askable, recorded in zip(bare, asked, given, strict=True):
         hints = {
             value.name: onnx.helper.make_value_info(value.name, without_lengths(value.type))
             for value in recorded.value_info
@@ -171,7 +171,7 @@ def _add_hints(bare: _Graphs, inferred: _Graphs, given: _Graphs, ask: _Question)
         target.value_info.extend(hints.values())
         added += len(hints)
     for target, known, declared in zip(*_outputs(bare, inferred, given)[0], strict=True):
-        if declared.name in ask(inferred[0]):
+        if declared.name in asked[0]:
             added += _declare(target, known, declared)
     return added > 0
 
@@ -202,6 +202,11 @@ def _add_derived(bare: _Graphs, inferred: _Graphs) -> bool:
         target.value_info.extend(more)
         added = added or bool(more)
     return added
+
+
+def _graphs_as(model: onnx.ModelProto, other: _Graphs) -> _Graphs:
+    """The graphs of a model that differs from one with these graphs in what is recorded only."""
+    return list(_graphs(model)) if len(other) > 1 else [model.graph]
 
 
 def _graphs(model: onnx.ModelProto) -> Iterator[onnx.GraphProto]:

@@ -37,7 +37,12 @@ def derived_shapes(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
         if entries is not None and element:
             dims = [entry if entry is not None and entry > 0 else None for entry in entries]
             found.append(onnx.helper.make_tensor_value_info(node.output[0], element, dims))
-    return [*found, *_like_operands(graph, types), *_last_values(graph, types, constants)]
+    return [
+        *found,
+        *_like_operands(graph, types),
+        *_transposed(graph, types, constants),
+        *_last_values(graph, types, constants),
+    ]
 
 
 def _like_operands(
@@ -49,6 +54,23 @@ def _like_operands(
             continue
         if _has_rank(types, node.input[0]):
             yield onnx.helper.make_value_info(node.output[0], types[node.input[0]])
+
+
+def _transposed(
+    graph: onnx.GraphProto,
+    types: Mapping[str, onnx.TypeProto],
+    constants: Mapping[str, onnx.TensorProto],
+) -> Iterator[onnx.ValueInfoProto]:
+    """A perm states the rank of what is transposed."""
+    for node in graph.node:
+        perms = [attribute.ints for attribute in node.attribute if attribute.name == "perm"]
+        if node.domain or node.op_type != "Transpose" or not perms:
+            continue
+        element = _element_type(node, types, constants)
+        if element and not _has_rank(types, node.output[0]):
+            yield onnx.helper.make_tensor_value_info(
+                node.output[0], element, [None] * len(perms[0])
+            )
 
 
 def _last_values(

@@ -6,12 +6,16 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import onnx
 from onnx import numpy_helper
 
 from relayout.verify.proof.constants import constant
 from relayout.verify.proof.lengths import Length
 from relayout.verify.proof.table import NotKnownError, TermTable, TermValue
+
+WRITTEN_IN = 17
+"""The version of the standard in which operators are written out."""
 
 if TYPE_CHECKING:
     from relayout.verify.proof.graphs import LocalValues
@@ -62,7 +66,7 @@ class NodeCall:
         value = self.optional(number)
         if value is None:
             given = self.attribute(name) if name else None
-            return None if given is None else tuple(given)
+            return (given,) if isinstance(given, int) else None if given is None else tuple(given)
         if value.data is None:
             raise NotKnownError(f"{self.node.op_type} by numbers that only a run tells")
         return value.data.elements
@@ -105,6 +109,17 @@ class NodeCall:
 
     def constant(self, array: Any) -> TermValue:
         return constant(self.table, array)
+
+    def number(self, value: float, like: TermValue | None = None) -> TermValue:
+        """A constant of one number, of the type of another constant or of floats."""
+        array = None if like is None else self.table.arrays.get(like.term)
+        return self.constant(np.array(value, np.float32 if array is None else array.dtype))
+
+    def apply(self, op_type: str, *operands: TermValue | None, **attributes: Any) -> TermValue:
+        """The first result of an operator of the standard, in which this one is written out."""
+        names = ["" if value is None else f"x{i}" for i, value in enumerate(operands)]
+        node = onnx.helper.make_node(op_type, names, ["y"], **attributes)
+        return self.scope.body().results(node, operands, WRITTEN_IN)[0]
 
 
 Rule = Callable[[NodeCall], list[TermValue]]

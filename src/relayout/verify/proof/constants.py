@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from relayout.verify.proof.canonical import Canonical
+from relayout.verify.proof.contents import Contents, as_bits, same_bits
 from relayout.verify.proof.lengths import Length
 from relayout.verify.proof.pieces import FREE, Dim, Piece, extent, free
 from relayout.verify.proof.table import Data, NotKnownError, TermTable, TermValue
@@ -23,7 +24,6 @@ BLOCK = 1 << 20
 TRIED_ORDERS = 24
 # Whole numbers that are read as lengths, at most.
 DATA_LIMIT = 64
-MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True)
@@ -33,25 +33,28 @@ class Numbers:
     flat: Array
     shape: tuple[int, ...]
     alike: bool
-    digest: bytes
+    content: int
+    """The number of what `flat` holds."""
     data: Data | None
 
 
 def constant(table: TermTable, array: Array) -> TermValue:
     """The tensor that holds these numbers: its dimensions count one index, as they are stored."""
-    return constant_of(table, numbers_of(array))
+    return constant_of(table, numbers_of(table.contents, array))
 
 
-def numbers_of(array: Array) -> Numbers:
+def numbers_of(contents: Contents, array: Array) -> Numbers:
     flat = np.ascontiguousarray(array).reshape(-1)
     alike = flat.size > 1 and _uniform(flat, 0)
     flat = flat[:1] if alike else flat
-    return Numbers(flat, array.shape, alike, _digest(flat), _data(array))
+    return Numbers(flat, array.shape, alike, contents.number_of(flat), _data(array))
 
 
 def constant_of(table: TermTable, numbers: Numbers) -> TermValue:
     flat, shape = numbers.flat, numbers.shape
-    term = table.term("numbers", str(flat.dtype), flat.size, numbers.digest)
+    if not flat.size and len(shape) > 1:
+        return table.opaque(("nothing", str(flat.dtype)), list(shape))
+    term = table.term("numbers", numbers.content)
     table.arrays.setdefault(term, flat)
     if numbers.alike:
         return TermValue(term, tuple(free(n) for n in shape), numbers.data)
@@ -130,22 +133,9 @@ def _uniform(array: Array, axis: int) -> bool:
     if array.shape[axis] == 0 or array.dtype == object:
         return False
     first = np.take(array, [0], axis)
-    if not _same_bits(first, np.take(array, [-1], axis)):
+    if not same_bits(first, np.take(array, [-1], axis)):
         return False
-    return all(
-        _same_bits(first, np.take(array, [i], axis)) for i in range(1, array.shape[axis] - 1)
-    )
-
-
-def _same_bits(one: Array, other: Array) -> bool:
-    return bool(np.array_equal(_bits(one), _bits(other)))
-
-
-def _bits(array: Array) -> Array:
-    width = array.dtype.itemsize
-    if width in (1, 2, 4, 8):
-        return np.ascontiguousarray(array).view(f"u{width}")
-    return array
+    return all(same_bits(first, np.take(array, [i], axis)) for i in range(1, array.shape[axis] - 1))
 
 
 def _canonical_order(array: Array) -> tuple[int, ...]:
@@ -174,28 +164,24 @@ def _signatures(array: Array, axes: Iterable[int]) -> dict[int, bytes]:
     sums = {axis: np.zeros(array.shape[axis], np.uint64) for axis in axes}
     rows = max(1, BLOCK * array.shape[0] // array.size)
     for start in range(0, array.shape[0], rows):
-        bits = _bits(array[start : start + rows]).astype(np.uint64)
-        mixed = (bits ^ (bits >> np.uint64(17))) * MIX
-        mixed ^= mixed >> np.uint64(29)
+        bits = as_bits(array[start : start + rows])
         for axis in axes:
             others = tuple(i for i in range(array.ndim) if i != axis)
-            part = mixed.sum(axis=others, dtype=np.uint64)
+            part = bits.sum(axis=others, dtype=np.uint64)
             if axis == 0:
                 sums[0][start : start + rows] = part
             else:
                 sums[axis] += part
-    return {
-        axis: hashlib.blake2b(one.tobytes(), digest_size=16).digest() for axis, one in sums.items()
-    }
+    return {axis: hashlib.sha256(one.tobytes()).digest() for axis, one in sums.items()}
 
 
 def _digest(array: Array) -> bytes:
-    hashed = hashlib.blake2b(digest_size=16)
+    hashed = hashlib.sha256()
     if array.dtype == object:
         hashed.update(repr(array.tolist()).encode())
         return hashed.digest()
     for block in _blocks(array):
-        hashed.update(np.ascontiguousarray(block).tobytes())
+        hashed.update(np.ascontiguousarray(block).reshape(-1).view(np.uint8).data)
     return hashed.digest()
 
 

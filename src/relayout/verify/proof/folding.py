@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import onnx
@@ -13,6 +14,8 @@ from relayout.verify.proof.draws import draws
 from relayout.verify.proof.lengths import product
 from relayout.verify.proof.table import TermValue
 from relayout.verify.proof.views import array_of
+
+Array = np.ndarray[Any, Any]
 
 # Elements of operands and results, at most.
 LIMIT = 1 << 16
@@ -40,15 +43,20 @@ def folded(call: NodeCall) -> list[TermValue] | None:
     if len(call.node.output) > 1 or not all(_small(call, value) for value in operands):
         return None
     feeds = {
-        f"x{i}": array_of(call.table, value)
-        for i, value in enumerate(call.operands)
-        if value is not None
+        f"x{i}": _numbers(call, value) for i, value in enumerate(call.operands) if value is not None
     }
     try:
         result = _evaluator(_alone(call)).run(None, feeds, attributes={})
     except UNDEFINED:
         return None  # what the runtime makes of it is not known
     return [call.constant(np.asarray(next(iter(result))))]
+
+
+def _numbers(call: NodeCall, value: TermValue) -> Array:
+    """The numbers of a constant; in double precision where rounding may change."""
+    array = array_of(call.table, value)
+    wider = call.table.ledger is not None and array.dtype.kind == "f"
+    return array.astype(np.float64) if wider else array
 
 
 def _small(call: NodeCall, value: TermValue) -> bool:

@@ -87,16 +87,21 @@ class LocalValues:
         operands = tuple(self.get(name) if name else None for name in node.input)
         results = self._function(node, operands)
         if results is None:
-            results = self._results(node, operands)
+            results = self.results(node, operands)
         for name, value in zip(node.output, results, strict=False):
             if name:
                 self.values[name] = value
 
-    def _results(
-        self, node: onnx.NodeProto, operands: tuple[TermValue | None, ...]
+    def results(
+        self,
+        node: onnx.NodeProto,
+        operands: tuple[TermValue | None, ...],
+        version: int | None = None,
     ) -> list[TermValue]:
+        """What a node makes of its operands; `version` is that of the model unless given."""
         domain = "" if node.domain in STANDARD else node.domain
-        call = NodeCall(self.program.table, node, operands, self.versions.get(domain, 1), self)
+        version = version or self.versions.get(domain, 1)
+        call = NodeCall(self.program.table, node, operands, version, self)
         rule = RULES.get((domain, node.op_type))
         try:
             known = folded(call)
@@ -173,7 +178,7 @@ class LocalValues:
             loaded.CopyFrom(tensor)
             load_external_data_for_tensor(loaded, str(self.program.folder))
             tensor = loaded
-        return numbers_of(numpy_helper.to_array(tensor))
+        return numbers_of(self.program.table.contents, numpy_helper.to_array(tensor))
 
 
 def sorted_nodes(nodes: Sequence[onnx.NodeProto]) -> list[onnx.NodeProto]:

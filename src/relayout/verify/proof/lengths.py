@@ -5,6 +5,7 @@ Two lengths are equal only if they are the same polynomial: no sample values are
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -51,6 +52,9 @@ ANY = "?"
 OPAQUE = "#"
 # Twice, it may name another length when a model is read again: nothing is kept about such.
 UNSTABLE = "##"
+
+
+_MINIMUM = re.compile(r"min\((\d+), (.*)\)")
 
 
 def symbol(name: str) -> Length:
@@ -124,15 +128,71 @@ def floor(whole: Length, part: int) -> Length:
 
 def nonnegative(length: Length) -> bool:
     """Whether it is known to be at least 0: lengths are, and so are their sums and products."""
+    return _without_sign(length) or _without_sign(_above_one(length))
+
+
+def _without_sign(length: Length) -> bool:
     return all(
         count >= 0 and not any(name.startswith(ANY) for name in monomial)
         for monomial, count in _terms(length)
     )
 
 
+def _above_one(length: Length) -> Length:
+    """The length in terms of how much longer than 1 the axes of inputs are."""
+    names = {name for monomial, _ in _terms(length) for name in monomial}
+    return replaced(length, {n: plus(1, symbol(n)) for n in names if _is_of_input(n)})
+
+
+def _is_of_input(name: str) -> bool:
+    """Whether it is how a model or `graphs.py` calls the length of an input's axis, at least 1."""
+    return name.isidentifier() or name.startswith(("'", '"', "input "))
+
+
 def positive(length: Length) -> bool:
     """Whether it is known to be at least 1."""
     return nonnegative(length) and dict(_terms(length)).get((), 0) > 0
+
+
+def larger(left: Length, right: Length) -> Length:
+    if nonnegative(minus(left, right)):
+        return left
+    if nonnegative(minus(right, left)):
+        return right
+    name = f"max({min(str(left), str(right))}, {max(str(left), str(right))})"
+    return symbol(name if nonnegative(left) or nonnegative(right) else ANY + name)
+
+
+def smaller(left: Length, right: Length) -> Length:
+    if nonnegative(minus(right, left)):
+        return left
+    if nonnegative(minus(left, right)):
+        return right
+    number, other = (left, right) if isinstance(left, int) else (right, left)
+    if not isinstance(number, int):
+        names = sorted((str(left), str(right)))
+        sign = "" if nonnegative(left) and nonnegative(right) else ANY
+        return symbol(f"{sign}min({names[0]}, {names[1]})")
+    known = _bounded(other)
+    if known is not None:
+        return symbol(f"min({min(number, known[0])}, {known[1]})")
+    return symbol(f"{'' if nonnegative(other) and number >= 0 else ANY}min({number}, {other})")
+
+
+def _bounded(length: Length) -> tuple[int, str] | None:
+    """The number and the name of the length of which it is the smaller one."""
+    found = _MINIMUM.fullmatch(str(length)) if is_plain(length) else None
+    return None if found is None else (int(found[1]), found[2])
+
+
+def fits_only_as(one: Length, other: Length) -> bool:
+    """Whether one length, where both are broadcast against each other, can only be the other.
+
+    It is then the other one or a number above 1, whichever is smaller: where it is 1 so is the
+    other, and where it is the number the lengths do not fit unless the other is the same.
+    """
+    bounded = _bounded(one)
+    return bounded is not None and bounded[0] > 1 and bounded[1] == str(other)
 
 
 def is_plain(length: Length) -> bool:

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import onnx
 
+from relayout.verify.messages import message_of
 from relayout.verify.proof.canonical import Canonical
 from relayout.verify.proof.constants import Numbers
+from relayout.verify.proof.contents import Contents
 from relayout.verify.proof.graphs import LocalValues, ModelReader, input_value, versions_of
 from relayout.verify.proof.lengths import Length, is_plain, is_stable, replaced, solved
 from relayout.verify.proof.table import TermTable, TermValue
@@ -43,7 +45,7 @@ class ReadModel:
 
     @classmethod
     def of(cls, path: Path) -> ReadModel:
-        return cls(onnx.load(path, load_external_data=False), path.parent)
+        return cls(message_of(path), path.parent)
 
     @property
     def held(self) -> set[str]:
@@ -71,6 +73,8 @@ class _ReadAsTerms:
     table: TermTable
     outputs: dict[str, TermValue]
     not_known: dict[str, str]
+    values: Mapping[str, TermValue] = field(default_factory=dict)
+    """All values of the main graph by name."""
 
     @classmethod
     def of(
@@ -87,8 +91,9 @@ class _ReadAsTerms:
             if port.name not in fixed
         }
         names = [output.name for output in graph.output]
-        values = LocalValues(program, versions).run(graph, given)
-        return cls(table, dict(zip(names, values, strict=True)), program.not_known)
+        local = LocalValues(program, versions)
+        outputs = dict(zip(names, local.run(graph, given), strict=True))
+        return cls(table, outputs, program.not_known, local.values)
 
 
 def prove(before: Path, after: Path, *, fix_defaults: bool = False) -> ModelProof:
@@ -104,15 +109,39 @@ def prove_models(before: onnx.ModelProto, after: onnx.ModelProto) -> ModelProof:
     return _proof(ReadModel(before, Path()), ReadModel(after, Path()), fix_defaults=False)
 
 
+Meaning = tuple[int, int]
+"""A number for what a tensor holds, and one for what it holds in the order it is stored in."""
+
+
+def meanings(before: ReadModel, after: ReadModel) -> tuple[dict[str, Meaning], dict[str, Meaning]]:
+    """By name, what the values of two main graphs mean, alike in both up to rounding."""
+    terms = _Granted(loose=True)
+    first = _settled(before, TermTable(ledger=Counter()), terms)
+    second = _ReadAsTerms.of(after, first.table, before.fixed(terms), first=False)
+    numbers: dict[Hashable, int] = {}
+
+    def meaning(value: TermValue) -> Meaning:
+        key = exact(first.table, value)
+        return value.term, numbers.setdefault(key, len(numbers))
+
+    named = [
+        {name: meaning(value) for name, value in reading.values.items() if name}
+        for reading in (first, second)
+    ]
+    return named[0], named[1]
+
+
 def _proof(first: ReadModel, second: ReadModel, *, fix_defaults: bool) -> ModelProof:
     canonical: dict[Hashable, Canonical] = {}
+    contents = Contents()
     best: ModelProof | None = None
     known: Mapping[str, Length] = {}
     guesses = False
     for terms in _attempts(first, fix_defaults=fix_defaults):
         if terms.guess and not guesses:
             continue
-        table = TermTable(ledger=Counter() if terms.loose else None, canonical=canonical)
+        ledger = Counter[str]() if terms.loose else None
+        table = TermTable(ledger=ledger, canonical=canonical, contents=contents)
         reading = _settled(first, table, terms)
         if not terms.guess:
             known = reading.table.facts

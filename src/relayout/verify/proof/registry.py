@@ -16,6 +16,7 @@ from relayout.verify.proof.operators import (
     reductions,
     shapes,
     windows,
+    written_out,
 )
 
 RULES: dict[tuple[str, str], Rule] = {}
@@ -32,5 +33,6 @@ for family in (
     reductions,
     shapes,
     windows,
+    written_out,
 ):
     RULES |= family.RULES

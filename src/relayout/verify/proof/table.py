@@ -15,6 +15,7 @@ from math import isclose
 from typing import Any, NamedTuple
 
 from relayout.verify.proof.canonical import Canonical
+from relayout.verify.proof.contents import Contents
 from relayout.verify.proof.lengths import UNSTABLE, Length, replaced
 from relayout.verify.proof.near import NearConstants
 from relayout.verify.proof.pieces import Dim, Piece, coalesced, distinct, extent
@@ -88,6 +89,8 @@ class TermTable:
     """The numbers of a constant, as they are stored."""
     canonical: dict[Hashable, Canonical] = field(default_factory=dict)
     """Constants with axes of their own, which readings of the same models share."""
+    contents: Contents = field(default_factory=Contents)
+    """What arrays hold; shared likewise."""
     lengths: set[Length] = field(default_factory=set)
     """Lengths of tensors that models ask for: at least 0, whatever they are made of."""
     ledger: Counter[str] | None = None
@@ -100,6 +103,8 @@ class TermTable:
     """Lengths that are equal wherever the model runs, as found while it is read."""
     guesses: dict[tuple[Length, Length], None] = field(default_factory=dict)
     """Open lengths that meet where one might be 1."""
+    makings: dict[int, Any] = field(default_factory=dict)
+    """By term that can be taken apart again, how it was made (`openings.py`)."""
     flat: dict[int, Dim] = field(default_factory=dict)
     """By base that numbers the elements of other pieces, those pieces."""
     _names: dict[int, str] = field(default_factory=dict)
@@ -110,7 +115,9 @@ class TermTable:
     def anew(self, facts: Mapping[str, Length]) -> TermTable:
         """An empty table for the same models, with what is known of their lengths."""
         ledger = None if self.ledger is None else Counter[str]()
-        return TermTable(facts=facts, ledger=ledger, canonical=self.canonical)
+        return TermTable(
+            facts=facts, ledger=ledger, canonical=self.canonical, contents=self.contents
+        )
 
     def must_equal(self, left: Length, right: Length) -> None:
         """Notes two lengths that are equal wherever the model runs."""

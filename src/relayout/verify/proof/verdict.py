@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+MOST_KINDS = 3
+"""So many kinds of steps are listed one by one where a proof is told in a line."""
+
 
 @dataclass(frozen=True)
 class Ledger:
@@ -19,8 +22,17 @@ class Ledger:
         return bool(self.steps)
 
     def __str__(self) -> str:
-        steps = ", ".join(f"{count} {name}" for name, count in self.steps.items())
-        return steps + f" (constants differ by {self.error:.1e} at most)" * bool(self.error)
+        """All steps if they are of few kinds, else the most frequent kinds."""
+        named = [f"{count} {name}" for name, count in self.steps.items()]
+        text = ", ".join(named)
+        if len(named) > MOST_KINDS:
+            first = sorted(self.steps, key=lambda name: -self.steps[name])[: MOST_KINDS - 1]
+            listed = ", ".join(f"{self.steps[name]} {name}" for name in first)
+            text = (
+                f"{sum(self.steps.values())} steps that only change rounding ({listed}, "
+                f"{len(named) - len(first)} other kinds)"
+            )
+        return text + f" (constants differ by {self.error:.1e} at most)" * bool(self.error)
 
 
 @dataclass(frozen=True)

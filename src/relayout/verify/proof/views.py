@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import accumulate
 
 from relayout.verify.proof.constants import Array, arranged, constant
-from relayout.verify.proof.lengths import Length, product, times
+from relayout.verify.proof.lengths import Length, fits_only_as, product, times
 from relayout.verify.proof.pieces import Dim, cut, extent, free
 from relayout.verify.proof.table import NotKnownError, TermTable, TermValue
 
@@ -67,6 +67,8 @@ def expanded(table: TermTable, value: TermValue, lengths: Sequence[Length]) -> T
     for dim, length in zip(dims, wanted, strict=True):
         here = extent(dim)
         if here not in (1, length) and length != 1:
+            if fits_only_as(here, length):
+                table.must_equal(here, length)
             table.guesses[here, length] = None
             raise NotKnownError("an Expand between lengths that are not known to fit")
         result.append(free(length) if here == 1 else dim)

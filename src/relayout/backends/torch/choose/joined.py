@@ -16,21 +16,36 @@ from relayout.backends.torch.choose.plan import Plan
 from relayout.backends.torch.modules.loading import loaded
 from relayout.backends.torch.modules.source import is_replayed, write_source
 from relayout.backends.torch.program.program import Program
+from relayout.backends.torch.providers.inductor import SpeltAttention
 from relayout.backends.torch.providers.prices import Prices
 from relayout.backends.torch.providers.window import known_shape
 from relayout.backends.torch.providers.work import WorkDescription
 
-STEPS, JOINED = "steps", "joined"
+STEPS, JOINED, WHOLE = "steps", "joined", "whole"
 
 
 def joined_where_faster(program: Program, plan: Plan) -> Program:
     """The program as it is, or compiled as one function, which joins kernels of several steps.
 
-    Both are timed as CUDA graphs, so launching kernels costs neither of them anything.
+    The third way leaves all kernels to Inductor, so that nothing is slower than Inductor alone. All
+    are timed as CUDA graphs, so launching kernels costs none of them anything.
     """
     if not is_replayed(program):
         return program
-    programs = {STEPS: program, JOINED: replace(program, is_joined=True)}
+    spelt = {
+        step.nodes: step.realisation
+        for step in program.steps
+        if isinstance(step.realisation, SpeltAttention)
+    }
+    plain = tuple(
+        replace(step, realisation=spelt.get(step.nodes, step.realisation))
+        for step in plan.plain_steps()
+    )
+    programs = {
+        STEPS: program,
+        JOINED: replace(program, is_joined=True),
+        WHOLE: replace(program, steps=plain, is_joined=True),
+    }
     text = write_source(program).text
     mark = hashlib.sha256(text.encode()).hexdigest()[:16]
     key = f"program of {len(program.steps)} steps {mark}"
@@ -57,6 +72,7 @@ def _options(key: str, prices: Prices) -> tuple[PricedCandidate, ...]:
     return (
         PricedCandidate("torch", STEPS, "step by step", known[STEPS]),
         PricedCandidate("inductor", JOINED, "all steps compiled together", known[JOINED]),
+        PricedCandidate("inductor", WHOLE, "all nodes compiled together", known[WHOLE]),
     )
 
 

@@ -16,6 +16,7 @@ from relayout.backends.torch.choose.settings import TuningSettings
 from relayout.backends.torch.program.program import EAGER, Program, ProgramStep
 from relayout.backends.torch.providers.conv_form import ConvForm
 from relayout.backends.torch.providers.eager import EagerRun
+from relayout.backends.torch.providers.library import PlainConv
 from relayout.backends.torch.providers.library_group import LibraryGroup
 from relayout.backends.torch.providers.orders import FIRST, Order
 from relayout.backends.torch.providers.prices import CANNOT_RUN, Prices
@@ -98,6 +99,18 @@ class Plan:
                 steps.append(ProgramStep(part.nodes))
             else:
                 steps += [ProgramStep((node,)) for node in part.nodes]
+        return steps
+
+    def plain_steps(self) -> list[ProgramStep]:
+        """Every node as an operator of torch; convolutions have their weights channels last."""
+        steps: list[ProgramStep] = []
+        for part in self.parts:
+            group = part.fused
+            window = None if group is None or not group.is_conv else self.site.window(group.anchor)
+            if group is None or window is None or window.padding is None:
+                steps += [ProgramStep((node,)) for node in part.nodes]
+            else:
+                steps.append(ProgramStep(part.nodes, PlainConv(group, window)))
         return steps
 
     def with_regions(self, steps: Sequence[ProgramStep]) -> list[ProgramStep]:

@@ -16,8 +16,10 @@ from relayout.fusion.partition import partition
 from relayout.graph.invariants import Signature
 from relayout.graph.region import Region
 from relayout.optimizer.pipeline import Checking, Pass, Pipeline
+from relayout.rewrite.activations import RaiseGelu, RaiseSilu
 from relayout.rewrite.biases import JoinBiases
 from relayout.rewrite.dead import remove_dead
+from relayout.rewrite.idle import DropPad
 from relayout.rewrite.scales import FoldBatchNormalization, FoldScale
 from relayout.rewrite.worklist import Rewrite, rewrite_model
 
@@ -27,7 +29,7 @@ def tuned(program: Program, settings: TuningSettings | None = None) -> tuple[Pro
 
     Kernels that fail, and what their work is done by, are warned of.
     """
-    program = _with_scales_folded(program)
+    program = _simplified(program)
     plan = Plan.of(program, groups_of(program.model), settings)
     steps = with_memory_formats(plan.library_steps(), plan)
     steps = with_memory_formats(plan.with_regions(steps), plan)
@@ -39,13 +41,14 @@ def tuned(program: Program, settings: TuningSettings | None = None) -> tuple[Pro
     return fastest, plan.choices
 
 
-def _with_scales_folded(program: Program) -> Program:
-    """The program with the scales and shifts after products in the weights of these."""
+def _simplified(program: Program) -> Program:
+    """The program with scales and shifts after products in their weights, activations as one."""
     model = program.model.clone()
-    rewrites: list[Rewrite] = [FoldBatchNormalization(), FoldScale()]
+    rewrites: list[Rewrite] = [FoldBatchNormalization(), FoldScale(), DropPad()]
+    rewrites += [RaiseGelu(), RaiseSilu()]
     if program.device.startswith("cuda"):
         rewrites.append(JoinBiases())
-    fold = Pass("fold scales into weights", lambda model: rewrite_model(model, rewrites))
+    fold = Pass("fold and raise for kernels", lambda model: rewrite_model(model, rewrites))
     pipeline = Pipeline((fold, Pass("remove dead nodes", remove_dead)))
     pipeline.run(model, [Checking(Signature.of(model))])
     return replace(program, model=model, steps=eager_steps(model))

@@ -7,7 +7,8 @@ from relayout.backends.torch.program.scalars import literal
 from relayout.backends.torch.runtime import attention as runtime
 
 
-def attention(call: Call) -> Results:
+def attention(call: Call, *, spelt: bool = False) -> Results:
+    """With `spelt`, as products and a Softmax where nothing is kept of the past."""
     given = tuple(call.optional(index) for index in range(7))
     scale = call.view.node.attributes.get("scale")
     options = {
@@ -20,7 +21,9 @@ def attention(call: Call) -> Results:
     }
     softcap = call.real("softcap", 0.0)
     if softcap == 0 and not any(call.is_read(index) for index in (1, 2, 3)) and not call.has(6):
-        return call.helper(runtime.attention, *given[:6], **options)
+        return call.helper(
+            runtime.attention, *given[:6], **options, **({"spelt": True} if spelt else {})
+        )
     options["softcap"] = literal(softcap)
     options["stage"] = call.integer("qk_matmul_output_mode", 0)
     return Several(call.helper(runtime.attention_with_state, *given, **options), 4)

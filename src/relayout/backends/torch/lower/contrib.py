@@ -1,4 +1,4 @@
-"""Operators of ONNX Runtime: its attention, and those that its quantiser writes."""
+"""Operators of ONNX Runtime: attention, activations, and those that its quantiser writes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from relayout.backends.torch.runtime import quantization as runtime
 DOMAIN = "com.microsoft"
 
 
-def multi_head_attention(call: Call) -> str:
+def multi_head_attention(call: Call, *, spelt: bool = False) -> str:
     """Q, K and V with their heads side by side, and a bias that is added to the scores."""
     is_extra = any(call.has(index) for index in (3, 4, 6, 7, 8, 9))
     if is_extra or any(call.is_read(index) for index in (1, 2, 3)) or call.rank(1) != 3:
@@ -24,9 +24,19 @@ def multi_head_attention(call: Call) -> str:
         "causal": bool(call.integer("unidirectional", 0)),
         "left": -1,
         "right": -1,
+        **({"spelt": True} if spelt else {}),
     }
     operands = (call.optional(0), call.optional(1), call.optional(2), call.optional(5))
     return call.helper(attention.attention, *operands, None, None, **options)
+
+
+def gelu(call: Call) -> str:
+    return f"F.gelu({call.tensor(0)})"
+
+
+def quick_gelu(call: Call) -> str:
+    x, alpha = call.tensor(0), call.real("alpha", 1.702)
+    return f"F.silu({x})" if alpha == 1 else f"{x} * torch.sigmoid({literal(alpha)} * {x})"
 
 
 def qlinear_concat(call: Call) -> str:
@@ -53,7 +63,9 @@ def q_gemm(call: Call) -> str:
 
 
 LOWERINGS: dict[str, Lowering] = {
+    "Gelu": gelu,
     "MultiHeadAttention": multi_head_attention,
     "QLinearConcat": qlinear_concat,
     "QGemm": q_gemm,
+    "QuickGelu": quick_gelu,
 }

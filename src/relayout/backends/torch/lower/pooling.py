@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from relayout.backends.torch.lower.axes import short
-from relayout.backends.torch.lower.window import Window, window_of
+from relayout.backends.torch.lower.window import Window, window_of, windows_along
 from relayout.backends.torch.program.call import Call, Lowering, Results, Several
 from relayout.backends.torch.program.dtypes import FLOATS
 from relayout.backends.torch.runtime import window as runtime
@@ -52,12 +52,25 @@ def plain_arguments(window: Window, ceil: bool, *, dilation: bool) -> str:
     return text + (", ceil_mode=True" if ceil else "")
 
 
+def without_windows(call: Call, window: Window) -> str | None:
+    """A result without elements, where an axis is known to be too short for any window.
+
+    Torch's pools refuse that.
+    """
+    counts = windows_along(call, window)
+    if counts is None or min(counts) > 0:
+        return None
+    return f"{call.tensor(0)}.new_empty((*{call.tensor(0)}.shape[:2], *{counts}))"
+
+
 def max_pool(call: Call) -> Results:
     window, ceil = window_and_ceil(call)
     if call.is_read(1):
         by_column = bool(call.integer("storage_order", 0))
         given = (call.tensor(0), *options(call, window, ceil), by_column)
         return Several(call.helper(runtime.max_pool_indices, *given), 2)
+    if (nothing := without_windows(call, window)) is not None:
+        return nothing
     if not fits(window) or call.dtype(0) not in FLOATS:
         return call.helper(runtime.max_pool, call.tensor(0), *options(call, window, ceil))
     arguments = plain_arguments(window, ceil, dilation=True)
@@ -66,6 +79,8 @@ def max_pool(call: Call) -> Results:
 
 def average_pool(call: Call) -> str:
     window, ceil = window_and_ceil(call)
+    if (nothing := without_windows(call, window)) is not None:
+        return nothing
     counts_padding = bool(call.integer("count_include_pad", 0))
     is_dense = all(step == 1 for step in window.dilations)
     if (
@@ -96,6 +111,8 @@ def _covers(call: Call, window: Window) -> bool:
 
 def lp_pool(call: Call) -> str:
     window, ceil = window_and_ceil(call)
+    if (nothing := without_windows(call, window)) is not None:
+        return nothing
     given = (call.tensor(0), *options(call, window, ceil), call.integer("p", 2))
     return call.helper(runtime.lp_pool, *given)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import onnx_ir as ir
 
@@ -62,6 +63,13 @@ LOWERINGS: dict[tuple[str, str], Lowering] = {
     },
     **{(contrib.DOMAIN, op_type): lowering for op_type, lowering in contrib.LOWERINGS.items()},
 }
+
+
+SPELT_OUT: dict[tuple[str, str], Lowering] = {
+    ("", "Attention"): partial(attention.attention, spelt=True),
+    (contrib.DOMAIN, "MultiHeadAttention"): partial(contrib.multi_head_attention, spelt=True),
+}
+"""Lowerings of attentions to more than one operator, which a compiler may join with others."""
 
 
 def missing(model: ir.Model) -> list[tuple[str, str]]:

@@ -70,7 +70,7 @@ def squeeze(call: Call) -> PythonExpression:
     axes = parameter(call, "axes", 1)
     if axes is None:
         text = parameter_text(call, "axes", 1, "")
-        return f"{call.tensor(0)}.squeeze({f'tuple({text})' if text else ''})"
+        return f"{call.tensor(0)}.squeeze({f'tuple(dict.fromkeys({text}))' if text else ''})"
     return f"{call.tensor(0)}.squeeze({axes[0] if len(axes) == 1 else axes})"
 
 

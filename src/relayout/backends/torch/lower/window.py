@@ -74,6 +74,27 @@ def window_of(call: Call, kernel: tuple[int, ...]) -> Window:
     return Window(kernel, strides, dilations, pads, automatic)
 
 
+def _known_lengths(call: Call, rank: int) -> list[int] | None:
+    """The lengths of the spatial axes; those of a body may differ from round to round."""
+    shape = call.shape(0)
+    lengths = () if shape is None or call.scope.parent is not None else shape[2:]
+    known = [length for length in lengths if isinstance(length, int)]
+    return known if len(known) == rank else None
+
+
+def windows_along(call: Call, window: Window) -> tuple[int, ...] | None:
+    """How many windows fit along each axis, where that is known."""
+    lengths = _known_lengths(call, window.rank)
+    if lengths is None or window.pads is None:
+        return None
+    counts = []
+    for axis, length in enumerate(lengths):
+        span = (window.kernel[axis] - 1) * window.dilations[axis] + 1
+        room = length + window.pads[axis] + window.pads[window.rank + axis] - span
+        counts.append(max(room // window.strides[axis] + 1, 0))
+    return tuple(counts)
+
+
 def _same_pads(
     call: Call,
     kernel: tuple[int, ...],
@@ -81,9 +102,7 @@ def _same_pads(
     dilations: tuple[int, ...],
     automatic: str,
 ) -> tuple[int, ...] | None:
-    shape = call.shape(0)
-    lengths = () if shape is None or call.scope.parent is not None else shape[2:]
-    known = [length for length in lengths if isinstance(length, int)]
-    if len(known) != len(kernel):
+    known = _known_lengths(call, len(kernel))
+    if known is None:
         return None
     return runtime.same_pads(known, kernel, strides, dilations, automatic == "SAME_UPPER")

@@ -8,7 +8,13 @@ from typing import TypeAlias
 
 import onnx_ir as ir
 
-from relayout.backends.torch.program.call import Call, PythonExpression, Results, Several
+from relayout.backends.torch.program.call import (
+    Call,
+    Lowering,
+    PythonExpression,
+    Results,
+    Several,
+)
 from relayout.backends.torch.program.draft import ModuleDraft
 from relayout.backends.torch.program.scalars import Host, Scalar, host_of
 from relayout.backends.torch.program.statements import Statement, finished, indented
@@ -117,11 +123,11 @@ class Scope:
         """Add a statement."""
         self.statements.append(Statement(text))
 
-    def lower(self, node: ir.Node) -> None:
-        """Write what a node does by the lowering of its operator."""
+    def lower(self, node: ir.Node, lowering: Lowering | None = None) -> None:
+        """Write what a node does by a lowering, that of its operator unless another is given."""
         view = view_of(node, self.opsets)
         domain = "" if node.domain == "ai.onnx" else node.domain
-        lowering = self.draft.lowerings.get((domain, node.op_type))
+        lowering = lowering or self.draft.lowerings.get((domain, node.op_type))
         if lowering is None:
             raise RelayoutError(f"torch has no lowering of {node.op_type}")
         try:

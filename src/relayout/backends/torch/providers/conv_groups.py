@@ -17,8 +17,6 @@ def conv_refusal(group: LibraryGroup, site: Site) -> str | None:
         return "shapes or attributes of the convolution are unknown or rare"
     if window.padding is None:
         return "the padding differs between the sides"
-    if group.activation.gelu:
-        return "no convolution ends in GELU"
     return None
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import onnx_ir as ir
 
+from relayout.backends.torch.program.call import Lowering
 from relayout.backends.torch.program.draft import WEIGHTS, ModuleDraft
 from relayout.backends.torch.program.program import EAGER
 from relayout.backends.torch.program.scalars import literal
@@ -16,6 +17,7 @@ from relayout.backends.torch.program.scope import Scope
 from relayout.backends.torch.program.statements import indented
 from relayout.backends.torch.providers.conv_form import ConvForm
 from relayout.backends.torch.providers.library_group import LibraryGroup
+from relayout.backends.torch.providers.work import borders_of
 from relayout.backends.torch.runtime.inductor import InductorKernel
 from relayout.graph.read import constant_of, is_op, shape_of
 
@@ -65,8 +67,8 @@ def _kernel_for(hint: str, rest: str, draft: ModuleDraft) -> str:
 
 def _activated(total: str, group: LibraryGroup) -> str:
     activation = group.activation
-    if activation.gelu:
-        return f"F.gelu({total})"
+    if activation.curve is not None:
+        return f"F.{activation.curve}({total})"
     if activation.is_none:
         return total
     if activation.is_relu:
@@ -89,13 +91,43 @@ class KernelRun:
             parameters.append(scope.draft.names.fresh(value.name or "x"))
             inside.forms[value] = parameters[-1]
         EAGER.write(nodes, inside)
-        body = "\n".join(indented(inside.finished(inside.returned(self.results))))
-        rest, weights = _plain(parameters, body)
-        kernel = _kernel_for("group", rest, scope.draft)
-        given = [scope.tensor(value) for value in self.operands]
-        results = scope.let("results", f"{kernel}({', '.join((*given, *weights))})")
-        for index, value in enumerate(self.results):
-            scope.bind(value, f"{results}[{index}]")
+        _bind_kernel(inside, parameters, self.operands, self.results, scope)
+
+
+def _bind_kernel(
+    inside: Scope,
+    parameters: Sequence[str],
+    operands: Sequence[ir.Value],
+    results: Sequence[ir.Value],
+    scope: Scope,
+) -> None:
+    """Let values be the results of a function, compiled as a kernel, that is written inside."""
+    body = "\n".join(indented(inside.finished(inside.returned(results))))
+    rest, weights = _plain(parameters, body)
+    kernel = _kernel_for("group", rest, scope.draft)
+    given = [scope.tensor(value) for value in operands]
+    made = scope.let("results", f"{kernel}({', '.join((*given, *weights))})")
+    for index, value in enumerate(results):
+        scope.bind(value, f"{made}[{index}]")
+
+
+@dataclass(frozen=True, slots=True)
+class SpeltAttention:
+    """An attention as products and a Softmax, which Inductor joins with what is added to scores."""
+
+    lowering: Lowering
+    name: str = "spelt out"
+
+    def write(self, nodes: tuple[ir.Node, ...], scope: Scope) -> None:
+        (node,) = nodes
+        inside = Scope(scope.draft, scope.opsets)
+        operands, results = borders_of(nodes)
+        parameters = []
+        for value in operands:
+            parameters.append(scope.draft.names.fresh(value.name or "x"))
+            inside.forms[value] = parameters[-1]
+        inside.lower(node, self.lowering)
+        _bind_kernel(inside, parameters, operands, results, scope)
 
 
 def _plain(parameters: Sequence[str], body: str) -> tuple[str, list[str]]:

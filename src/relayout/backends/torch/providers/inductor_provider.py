@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from relayout.backends.torch.lower.registry import SPELT_OUT
 from relayout.backends.torch.providers.conv_form import ConvForm
 from relayout.backends.torch.providers.conv_groups import (
     conv_refusal,
@@ -11,7 +12,12 @@ from relayout.backends.torch.providers.conv_groups import (
     window_of,
     with_orders,
 )
-from relayout.backends.torch.providers.inductor import ConvKernel, KernelRun, can_be_kernel
+from relayout.backends.torch.providers.inductor import (
+    ConvKernel,
+    KernelRun,
+    SpeltAttention,
+    can_be_kernel,
+)
 from relayout.backends.torch.providers.orders import FIRST
 from relayout.backends.torch.providers.provider import Candidate, Provider
 from relayout.backends.torch.providers.site import Site
@@ -33,7 +39,8 @@ class InductorProvider(Provider):
         if not isinstance(work, RunWork):
             return "regions are not handed to Inductor"
         if len(work.nodes) == 1:
-            return None if site.is_cuda and _is_pool(work) else "one node is one kernel already"
+            is_compared = site.is_cuda and (_is_pool(work) or _spelt(work) is not None)
+            return None if is_compared else "one node is one kernel already"
         return None if can_be_kernel(work.nodes) else "the nodes compute little, or ranks are open"
 
     def _group_refusal(self, work: GroupWork, site: Site) -> str | None:
@@ -46,11 +53,14 @@ class InductorProvider(Provider):
 
     def build(self, work: Work, site: Site) -> Sequence[Candidate]:
         if not isinstance(work, GroupWork):
-            return [KernelRun(work.operands, work.results)]
+            spelt = _spelt(work) if len(work.nodes) == 1 else None
+            return [KernelRun(work.operands, work.results) if spelt is None else spelt]
         group, window = work.group, window_of(work.group, site)
         return [ConvKernel(group, window), ConvKernel(group, window, FIRST, FIRST)]
 
     def describe(self, candidate: Candidate) -> str:
+        if isinstance(candidate, SpeltAttention):
+            return "products and a Softmax, compiled"
         if isinstance(candidate, ConvForm):
             return with_orders("convolution and one compiled kernel", candidate)
         return "one compiled kernel"
@@ -58,6 +68,16 @@ class InductorProvider(Provider):
     def worth_from(self, site: Site) -> float:
         """To compile for a CPU takes seconds, in each process."""
         return 0.0 if site.is_cuda else SLOW
+
+
+def _spelt(work: Work) -> SpeltAttention | None:
+    """The attention that some work is, spelt out, if it is one whose shapes are known."""
+    (node,) = work.nodes
+    lowering = SPELT_OUT.get((node.domain, node.op_type))
+    is_causal = any(node.attributes.get_int(each, 0) for each in ("is_causal", "unidirectional"))
+    if lowering is None or is_causal or shape_of(node.outputs[0]) is None:
+        return None
+    return SpeltAttention(lowering)
 
 
 def _is_pool(work: RunWork) -> bool:

@@ -29,8 +29,8 @@ def bias_of(group: LibraryGroup, scope: Scope) -> str:
 def finish(group: LibraryGroup, text: str, scope: Scope) -> None:
     """Bind the result of a kernel, with the activation that it lacks."""
     activation = group.activation
-    if activation.gelu:
-        text = f"F.gelu({text})"
+    if activation.curve is not None:
+        text = f"F.{activation.curve}({text})"
     elif activation.is_relu:
         text = f"F.relu_({text})"
     elif not activation.is_none:

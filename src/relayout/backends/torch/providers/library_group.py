@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 import onnx_ir as ir
 
@@ -12,18 +13,50 @@ from relayout.graph.read import constant_of, is_op, shape_of
 
 UNBOUNDED = (-math.inf, math.inf)
 
+CONTRIB_DOMAIN = "com.microsoft"
+
+
+class Curve(StrEnum):
+    """Activations that are more than bounds, by what torch calls them."""
+
+    GELU = "gelu"
+    SILU = "silu"
+    HARD_SWISH = "hardswish"
+    SIGMOID = "sigmoid"
+
+
+CURVE_WORDS = {
+    Curve.GELU: "GELU",
+    Curve.SILU: "SiLU",
+    Curve.HARD_SWISH: "HardSwish",
+    Curve.SIGMOID: "Sigmoid",
+}
+
+CURVES: dict[tuple[str, str], Curve] = {
+    ("", "Gelu"): Curve.GELU,
+    (CONTRIB_DOMAIN, "Gelu"): Curve.GELU,
+    ("", "Swish"): Curve.SILU,
+    (CONTRIB_DOMAIN, "QuickGelu"): Curve.SILU,
+    ("", "HardSwish"): Curve.HARD_SWISH,
+    ("", "Sigmoid"): Curve.SIGMOID,
+}
+"""By domain and operator."""
+
+SCALED_CURVES = {("", "Swish"): 1.0, (CONTRIB_DOMAIN, "QuickGelu"): 1.702}
+"""Those that are curves only if what they multiply their operand by is 1, with its default."""
+
 
 @dataclass(frozen=True, slots=True)
 class Activation:
-    """What is done to each element at the end: bounds, or GELU."""
+    """What is done to each element at the end: bounds, or a curve."""
 
     low: float = -math.inf
     high: float = math.inf
-    gelu: bool = False
+    curve: Curve | None = None
 
     @property
     def is_none(self) -> bool:
-        return not self.gelu and (self.low, self.high) == UNBOUNDED
+        return self.curve is None and (self.low, self.high) == UNBOUNDED
 
     @property
     def is_bounded(self) -> bool:
@@ -32,13 +65,13 @@ class Activation:
 
     @property
     def is_relu(self) -> bool:
-        return not self.gelu and (self.low, self.high) == (0.0, math.inf)
+        return self.curve is None and (self.low, self.high) == (0.0, math.inf)
 
     @property
     def words(self) -> str:
         """What it is called; nothing where there is none."""
-        if self.gelu or self.is_relu:
-            return "GELU" if self.gelu else "Relu"
+        if self.curve is not None or self.is_relu:
+            return "Relu" if self.curve is None else CURVE_WORDS[self.curve]
         bounds = ((self.low, "at least"), (self.high, "at most"))
         named = [f"{words} {bound:g}" for bound, words in bounds if math.isfinite(bound)]
         return " and ".join(named)
@@ -124,10 +157,9 @@ def activation_of(node: ir.Node) -> Activation | None:
     """The activation that a node is, if kernels have it."""
     if is_op(node, "Relu"):
         return Activation(low=0.0)
-    if is_op(node, "Gelu") and node.attributes.get_string("approximate", "none") == "none":
-        return Activation(gelu=True)
-    if not is_op(node, "Clip"):
-        return None
+    curve = _curve_of(node)
+    if curve is not None or not is_op(node, "Clip"):
+        return None if curve is None else Activation(curve=curve)
     if "min" in node.attributes or "max" in node.attributes:
         least, most = (
             node.attributes.get_float("min", -math.inf),
@@ -138,6 +170,16 @@ def activation_of(node: ir.Node) -> Activation | None:
         return None
     low, high = (_number(value) for value in (*node.inputs[1:], None, None)[:2])
     return Activation(-math.inf if low is None else low, math.inf if high is None else high)
+
+
+def _curve_of(node: ir.Node) -> Curve | None:
+    """The curve that a node is, in one of the forms that there are of it."""
+    key, attributes = (node.domain, node.op_type), node.attributes
+    if key == ("", "Gelu") and attributes.get_string("approximate", "none") != "none":
+        return None
+    if key in SCALED_CURVES and attributes.get_float("alpha", SCALED_CURVES[key]) != 1:
+        return None
+    return CURVES.get(key)
 
 
 def _number(value: ir.Value | None) -> float | None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import onnx_ir as ir
 
-from relayout.backends.torch.providers.library_group import LibraryGroup, activation_of
+from relayout.backends.torch.providers.library_group import (
+    Activation,
+    LibraryGroup,
+    activation_of,
+)
 from relayout.backends.torch.providers.native_interface import LANES, KernelKind
 from relayout.backends.torch.providers.native_steps import (
     TILES,
@@ -116,18 +120,17 @@ class Builder:
             return False
         n, height, width, depth = source.buffer.image
         kind = self._kind(pointwise((n, depth, height, width), shape[1]), group)
-        self.steps.append(
-            NativeStep(
-                kind,
-                source.buffer,
-                self._write(group.output, (n, height, width, shape[1]), is_image=False),
-                (form_of(kind, "matrix"), self._name(group.weight)),
-                self._bias(group.bias, shape[1]),
-                None if residual is None else residual.buffer,
-                activation=group.activation,
-            )
+        result = self._write(group.output, (n, height, width, shape[1]), is_image=False)
+        step = NativeStep(
+            kind,
+            source.buffer,
+            result,
+            (form_of(kind, "matrix"), self._name(group.weight)),
+            self._bias(group.bias, shape[1]),
+            None if residual is None else residual.buffer,
+            activation=group.activation,
         )
-        return True
+        return self._finished(step)
 
     def _conv(
         self, group: LibraryGroup, window: Sliding, source: Buffer, residual: Buffer | None
@@ -136,20 +139,31 @@ class Builder:
         if kind not in TILES and (any(window.pads) or self._is_first(source)):
             source = self._bordered(source, window)
         result = self._write(group.output, _image(window.result), is_image=True)
-        self.steps.append(
-            NativeStep(
-                kind,
-                source,
-                result,
-                (form_of(kind, "filters"), self._name(group.weight)),
-                self._bias(group.bias, window.result[1]),
-                residual,
-                window.kernel,
-                window.strides,
-                (window.pads[0], window.pads[1]) if kind in TILES else (0, 0),
-                group.activation,
-            )
+        step = NativeStep(
+            kind,
+            source,
+            result,
+            (form_of(kind, "filters"), self._name(group.weight)),
+            self._bias(group.bias, window.result[1]),
+            residual,
+            window.kernel,
+            window.strides,
+            (window.pads[0], window.pads[1]) if kind in TILES else (0, 0),
+            group.activation,
         )
+        return self._finished(step)
+
+    def _finished(self, step: NativeStep) -> bool:
+        """A step, with the activation in one after it where its own kernel has no such."""
+        if step.has_activation:
+            self.steps.append(step)
+            return True
+        if step.result.size % LANES:
+            return False
+        before = Buffer(step.result.image)
+        self.steps.append(replace(step, result=before, activation=Activation()))
+        last = NativeStep(KernelKind.SUM, before, step.result, activation=step.activation)
+        self.steps.append(last)
         return True
 
     def _kind(self, window: Sliding, group: LibraryGroup) -> KernelKind:
@@ -171,23 +185,21 @@ class Builder:
         depth = window.source[1]
         is_each_alone = window.groups == depth == window.result[1]
         is_square = window.strides[0] == window.strides[1]
-        if not is_each_alone or not is_square or depth % LANES or group.activation.gelu:
+        if not is_each_alone or not is_square or depth % LANES:
             return False
-        self.steps.append(
-            NativeStep(
-                KernelKind.DEPTHWISE,
-                source,
-                self._write(group.output, _image(window.result), is_image=True),
-                ("depthwise", self._name(group.weight)),
-                self._bias(group.bias, depth),
-                None,
-                window.kernel,
-                window.strides,
-                (window.pads[0], window.pads[1]),
-                group.activation,
-            )
+        step = NativeStep(
+            KernelKind.DEPTHWISE,
+            source,
+            self._write(group.output, _image(window.result), is_image=True),
+            ("depthwise", self._name(group.weight)),
+            self._bias(group.bias, depth),
+            None,
+            window.kernel,
+            window.strides,
+            (window.pads[0], window.pads[1]),
+            group.activation,
         )
-        return True
+        return self._finished(step)
 
     # -- single nodes ----------------------------------------------------------------------------
 

@@ -84,6 +84,9 @@ class ActivationCode(IntEnum):
 
     CLIP = 0
     GELU = 1
+    SILU = 2
+    HARD_SWISH = 3
+    SIGMOID = 4
 
 
 @dataclass(frozen=True, slots=True)

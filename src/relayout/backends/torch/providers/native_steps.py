@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from relayout.backends.torch.providers.library_group import Activation
+from relayout.backends.torch.providers.library_group import Activation, Curve
 from relayout.backends.torch.providers.native_interface import (
     COLUMNS,
     DEEPEST,
@@ -36,6 +36,15 @@ TILES = {KernelKind.WINOGRAD: TILE, KernelKind.SMALL_WINOGRAD: SMALL_TILE}
 """Results on a side of a tile, by the kernel that has such tiles."""
 
 
+ACTIVATION_CODES: dict[Curve | None, ActivationCode] = {
+    None: ActivationCode.CLIP,
+    Curve.GELU: ActivationCode.GELU,
+    Curve.SILU: ActivationCode.SILU,
+    Curve.HARD_SWISH: ActivationCode.HARD_SWISH,
+    Curve.SIGMOID: ActivationCode.SIGMOID,
+}
+
+
 def kinds_of(window: Sliding, activation: Activation) -> list[KernelKind]:
     """The kernels for a convolution: the plain one, then those with fewer multiplications."""
     plain = KernelKind.CONVOLUTION
@@ -44,7 +53,7 @@ def kinds_of(window: Sliding, activation: Activation) -> list[KernelKind]:
     depth, (n, out_depth, height, width) = window.source[1], window.result
     if (window.kernel, window.strides) == ((3, 3), (1, 1)):
         fits = max(depth, out_depth) <= MOST_CHANNELS and depth % LANES == out_depth % LANES == 0
-        return [plain, *TILES] if fits and not activation.gelu else [plain]
+        return [plain, *TILES] if fits and activation.curve is not Curve.GELU else [plain]
     halves = depth % COLUMNS == out_depth % (2 * COLUMNS) == 0 and depth <= MOST_CHANNELS
     is_large = n * height * width >= HALVED[0] and min(depth, out_depth) >= HALVED[1]
     return [plain, KernelKind.STRASSEN] if halves and is_large else [plain]
@@ -106,6 +115,13 @@ class NativeStep:
         """Whether it could add another tensor to what it computes."""
         is_product = self.kind in {KernelKind.CONVOLUTION, KernelKind.STRASSEN, *TILES}
         return is_product and self.residual is None and self.activation.is_none
+
+    @property
+    def has_activation(self) -> bool:
+        """Whether its kernel has the activation: bounds all have, sums any curve, products GELU."""
+        is_product = self.kind in {KernelKind.CONVOLUTION, KernelKind.STRASSEN}
+        curve = self.activation.curve
+        return curve is None or self.kind == KernelKind.SUM or (is_product and curve is Curve.GELU)
 
     @property
     def scratch(self) -> int:
@@ -196,7 +212,7 @@ def entry_of(step: NativeStep, places: dict[Buffer, int]) -> dict[str, Any]:
 
 def _finish_of(step: NativeStep) -> dict[str, Any]:
     return {
-        "activation": int(ActivationCode.GELU if step.activation.gelu else ActivationCode.CLIP),
+        "activation": int(ACTIVATION_CODES[step.activation.curve]),
         "low": step.activation.low if step.epsilon is None else step.epsilon,
         "high": step.activation.high,
         "weight": step.weight,

@@ -9,13 +9,14 @@ from relayout.backends.torch.providers.conv_groups import conv_refusal, window_o
 from relayout.backends.torch.providers.provider import Candidate, Provider
 from relayout.backends.torch.providers.site import Site
 from relayout.backends.torch.providers.triton_depthwise import depthwise_kernels
+from relayout.backends.torch.providers.triton_grouped import grouped_kernels
 from relayout.backends.torch.providers.triton_product import pixel_kernels, product_kernels
 from relayout.backends.torch.providers.triton_text import has_triton, takes_triton
 from relayout.backends.torch.providers.work import GroupWork, Work
 
 
 class TritonProvider(Provider):
-    """Products and depthwise convolutions in half precision with all that follows them."""
+    """Products, depthwise and grouped convolutions in half precision, with what follows them."""
 
     name = "triton"
 
@@ -29,7 +30,7 @@ class TritonProvider(Provider):
             return None if is_known else "the rank of the operand is unknown"
         refusal = conv_refusal(work.group, site)
         if refusal is None and not self.build(work, site):
-            return "the convolution is neither pointwise nor depthwise"
+            return "the convolution is neither pointwise nor depthwise nor of small groups"
         return refusal
 
     def build(self, work: Work, site: Site) -> Sequence[Candidate]:
@@ -40,7 +41,7 @@ class TritonProvider(Provider):
         window = window_of(work.group, site)
         if window.is_pointwise:
             return pixel_kernels(work.group, window)
-        return depthwise_kernels(work.group, window)
+        return depthwise_kernels(work.group, window) or grouped_kernels(work.group, window)
 
     def describe(self, candidate: Candidate) -> str:
         words = f"tiles of {candidate.name.removeprefix('triton ')}"

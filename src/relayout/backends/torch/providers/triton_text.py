@@ -7,7 +7,11 @@ from importlib.util import find_spec
 
 from relayout.backends.torch.program.draft import ModuleDraft
 from relayout.backends.torch.program.scalars import literal
-from relayout.backends.torch.providers.library_group import Activation, LibraryGroup
+from relayout.backends.torch.providers.library_group import (
+    Activation,
+    Curve,
+    LibraryGroup,
+)
 from relayout.backends.torch.providers.site import Site
 
 IMPORTS = "import triton\nimport triton.language as tl"
@@ -41,11 +45,20 @@ p = 0.5 * p * t * tl.exp(-u * u)
 {sum} = {sum} * tl.where({sum} < 0.0, p, 1.0 - p)"""
 """By formula 7.1.26 of Abramowitz and Stegun; its error of 1.5e-7 is less than halves can hold."""
 
+CURVE_TEXTS = {
+    Curve.GELU: GELU,
+    Curve.SILU: "{sum} = {sum} / (1.0 + tl.exp(-{sum}))",
+    Curve.SIGMOID: "{sum} = 1.0 / (1.0 + tl.exp(-{sum}))",
+    Curve.HARD_SWISH: (
+        "{sum} = {sum} * tl.minimum(tl.maximum({sum} + 3.0, 0.0), 6.0) * 0.16666666666666666"
+    ),
+}
+
 
 def activated(total: str, activation: Activation) -> list[str]:
     """Statements that apply the activation to a sum in float32."""
-    if activation.gelu:
-        return GELU.format(sum=total).splitlines()
+    if activation.curve is not None:
+        return CURVE_TEXTS[activation.curve].format(sum=total).splitlines()
     lines = []
     if activation.low > -math.inf:
         lines.append(f"{total} = tl.maximum({total}, {literal(activation.low)})")

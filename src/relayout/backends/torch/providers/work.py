@@ -75,7 +75,7 @@ class GroupWork(Work):
         group, activation = self.group, self.group.activation
         rest = (
             f"bias{int(group.bias is not None)} sum{int(group.residual is not None)}",
-            f"[{activation.low}, {activation.high}] gelu{int(activation.gelu)}",
+            f"[{activation.low}, {activation.high}] {activation.curve or 'bounds'}",
         )
         window = site.window(group.anchor) if group.is_conv else None
         precision = site.precision.reduced.name

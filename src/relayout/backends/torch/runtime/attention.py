@@ -54,7 +54,9 @@ def attention(
     causal: bool,
     left: int,
     right: int,
+    spelt: bool = False,
 ) -> Any:
+    """By the fused operator of torch, or spelt out, which compilers join with what is around it."""
     given = q
     q, k, v = split_heads(q, q_heads), split_heads(k, kv_heads), split_heads(v, kv_heads)
     past = 0 if past_k is None else past_k.shape[2]
@@ -65,10 +67,23 @@ def attention(
     if not is_plain:
         seen = visible(q.shape[2], k.shape[2], past, causal, left, right, q.device)
         mask, causal = combined(mask, seen), False
+    if spelt and not causal:
+        return join_heads(weighted_values(q, k, v, mask, scale), given)
     y = F.scaled_dot_product_attention(
         q, k, v, attn_mask=mask, is_causal=causal, scale=scale, enable_gqa=q.shape[1] != k.shape[1]
     )
     return join_heads(y, given)
+
+
+def weighted_values(q: Any, k: Any, v: Any, mask: Any, scale: float | None) -> Any:
+    groups = q.shape[1] // k.shape[1]
+    if groups > 1:
+        k, v = k.repeat_interleave(groups, 1), v.repeat_interleave(groups, 1)
+    factor = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
+    scores = (q * factor) @ k.transpose(-1, -2)
+    if mask is not None:
+        scores = scores + as_bias(mask, q.dtype)
+    return torch.softmax(scores, -1) @ v
 
 
 def combined(mask: Any, seen: Any) -> Any:

@@ -128,3 +128,14 @@ def col2im(
     for axis in range(rank):
         result = result.narrow(2 + axis, pads[axis], image[axis])
     return result
+
+
+def grouped_taps(weight: Any, groups: int, blocks: int) -> Any:
+    """Weights as a matrix for each block of groups and each tap, with zeros between its groups."""
+    joined, written, read = groups // blocks, weight.shape[0] // groups, weight.shape[1]
+    own = weight.reshape(blocks, joined, written, read, -1).permute(1, 0, 4, 3, 2)
+    taps = weight.new_zeros(blocks, own.shape[2], joined * read, joined * written)
+    for index, matrices in enumerate(own):
+        rows, columns = index * read, index * written
+        taps[:, :, rows : rows + read, columns : columns + written] = matrices
+    return taps

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
 
 from relayout.verify.proof.call import NodeCall
-from relayout.verify.proof.constants import of_data
+from relayout.verify.proof.constants import DATA_LIMIT, of_data
 from relayout.verify.proof.lengths import (
     ANY,
     Length,
     floor,
+    larger,
     minus,
     nonnegative,
     plus,
+    smaller,
     symbol,
     times,
 )
 from relayout.verify.proof.table import Data, TermValue
+from relayout.verify.proof.views import array_of
 
 Arithmetic = Callable[[Length, Length], Length]
 
@@ -31,19 +37,6 @@ def _remainder(left: Length, right: Length) -> Length:
     if isinstance(right, int) and right > 0 and nonnegative(left):
         return minus(left, times(right, floor(left, right)))
     return _unknown("mod", left, right)
-
-
-def _larger(left: Length, right: Length) -> Length:
-    if nonnegative(minus(left, right)):
-        return left
-    if nonnegative(minus(right, left)):
-        return right
-    name = f"max({min(str(left), str(right))}, {max(str(left), str(right))})"
-    return symbol(name if nonnegative(left) or nonnegative(right) else ANY + name)
-
-
-def _smaller(left: Length, right: Length) -> Length:
-    return minus(plus(left, right), _larger(left, right))
 
 
 def _unknown(name: str, *numbers: Length) -> Length:
@@ -65,27 +58,35 @@ ARITHMETIC: dict[str, Arithmetic] = {
     "Mul": times,
     "Div": _divided,
     "Mod": _remainder,
-    "Max": _larger,
-    "Min": _smaller,
+    "Max": larger,
+    "Min": smaller,
     "Equal": _equal,
 }
 
 
+# Of whole numbers that are stored as floats only these are whole numbers for sure.
+EXACT_ON_FLOATS = ("Max", "Min", "Where")
+LARGEST = 2**24
+"""Up to this, 32-bit floats hold all whole numbers."""
+
+
 def with_data(call: NodeCall, result: TermValue) -> TermValue:
     """The result as known whole numbers, where the operands are."""
-    operands = call.present()
+    operands = [_with_whole_floats(call, value) for value in call.present()]
     if any(value.data is None for value in operands) or len(result.known_dims) > 1:
         return result
     shape = result.shape
     count = shape[0] if shape else 1
     if not isinstance(count, int):
         return result
-    data = _computed(call, [_spread(value, count) for value in operands])
+    data = _computed(call, [(_spread(value, count), _kind(value)) for value in operands])
     return result if data is None else of_data(call.table, data, shape)
 
 
-def _computed(call: NodeCall, rows: list[tuple[Length, ...]]) -> Data | None:
-    name, kinds = call.node.op_type, [v.data.kind for v in call.present() if v.data is not None]
+def _computed(call: NodeCall, operands: list[tuple[tuple[Length, ...], str]]) -> Data | None:
+    name, rows, kinds = call.node.op_type, [row for row, _ in operands], [k for _, k in operands]
+    if kinds[-1].startswith("float") and name not in EXACT_ON_FLOATS:
+        return None
     if name in ARITHMETIC and len(rows) == 2 and not call.attribute("fmod", 0):
         kind = "bool" if name == "Equal" else kinds[0]
         return Data(kind, tuple(ARITHMETIC[name](*pair) for pair in zip(*rows, strict=True)))
@@ -93,6 +94,24 @@ def _computed(call: NodeCall, rows: list[tuple[Length, ...]]) -> Data | None:
         chosen = zip(*rows, strict=True)
         return Data(kinds[1], tuple(one if test else other for test, one, other in chosen))
     return None
+
+
+def _with_whole_floats(call: NodeCall, value: TermValue) -> TermValue:
+    """A constant of few floats that are whole numbers, with these as its data."""
+    array = call.table.arrays.get(value.term)
+    known = value.data is not None or array is None or value.dims is None or value.rank > 1
+    if known or array is None or array.dtype.kind != "f" or array.size > DATA_LIMIT:
+        return value
+    # In doubles, where no limit is infinite, as it would be among halves.
+    stored = array_of(call.table, value).reshape(-1).astype(np.float64)
+    if not np.array_equal(stored, np.trunc(stored)) or np.abs(stored).max(initial=0) > LARGEST:
+        return value
+    return replace(value, data=Data(str(array.dtype), tuple(int(n) for n in stored)))
+
+
+def _kind(value: TermValue) -> str:
+    assert value.data is not None
+    return value.data.kind
 
 
 def _spread(value: TermValue, count: int) -> tuple[Length, ...]:

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from relayout.verify.proof.call import NodeCall, Rule
 from relayout.verify.proof.frames import Column, combined
 from relayout.verify.proof.operators.elementwise import aligned, elementwise
+from relayout.verify.proof.operators.linear import (
+    MULTIPLY,
+    added,
+    factor_of,
+    multiplied,
+    scaled,
+)
 from relayout.verify.proof.table import NotKnownError, TermTable, TermValue
 from relayout.verify.proof.views import transposed, unsqueezed
 
 SUM = "sum"
-MULTIPLY = ("each", ("Mul", frozenset[object]()))
 
 
 def contracted(
     table: TermTable, operands: Sequence[TermValue], columns: Sequence[Column]
 ) -> TermValue:
     """The product of the operands, summed over the columns that are not kept."""
+    kept = [column for column in columns if column.kept]
     summed = any(
         operands[number].known_dims[dim]
         for column in columns
@@ -26,33 +32,18 @@ def contracted(
         for number, dim in column.dims
     )
     if not summed and len(operands) == 1:
-        kept = [column for column in columns if column.kept]
         return operands[0].with_dims([operands[0].known_dims[c.dims[0][1]] for c in kept])
+    if not summed and not any(column.ordered for column in kept):
+        return multiplied(table, [_along(kept, i, value) for i, value in enumerate(operands)])
     key = ("contract",) if summed else MULTIPLY
     factor, bare = _without_factors(table, operands)
     return scaled(table, combined(table, key, bare, columns, commutative=True), factor)
 
 
-def scaled(table: TermTable, value: TermValue, factor: float) -> TermValue:
-    """The value times a number."""
-    if factor == 1:
-        return value
-    before, inner = factor_of(table, value)
-    if before != 1 and table.step("factors put together"):
-        return scaled(table, inner, before * factor)
-    number = table.factor(float(factor)).hex()  # the bits: 0.0 and -0.0 are two factors
-    return replace(value, term=table.term("scaled", value.term, number), data=None)
-
-
-def factor_of(table: TermTable, value: TermValue) -> tuple[float, TermValue]:
-    """The number by which a value is scaled, and what is scaled."""
-    key = table.terms[value.term]
-    if key[0] != "scaled":
-        return 1.0, value
-    inner, number = key[1:]
-    assert isinstance(inner, int)
-    assert isinstance(number, str)
-    return float.fromhex(number), replace(value, term=inner)
+def _along(columns: Sequence[Column], number: int, value: TermValue) -> TermValue:
+    """An operand with a dimension for each column, which it may have once."""
+    places = [dict(column.dims).get(number) for column in columns]
+    return value.with_dims([() if p is None else value.known_dims[p] for p in places])
 
 
 def _without_factors(
@@ -102,10 +93,11 @@ def _fused_matmul(call: NodeCall) -> list[TermValue]:
         if call.attribute(f"trans{name}", 0) and rank > 1:
             perm[-1], perm[-2] = perm[-2], perm[-1]
         sides.append(transposed(value, perm))
-    return [scaled(call.table, product(call.table, *sides), call.attribute("alpha", 1.0))]
+    result, alpha = call.apply("MatMul", *sides), call.attribute("alpha", 1.0)
+    return [result if alpha == 1 else call.apply("Mul", result, call.number(alpha))]
 
 
-def _gemm(call: NodeCall) -> list[TermValue]:
+def gemm(call: NodeCall) -> list[TermValue]:
     left, right = call.operand(0), call.operand(1)
     left = transposed(left, (1, 0)) if call.attribute("transA", 0) else left
     right = transposed(right, (1, 0)) if call.attribute("transB", 0) else right
@@ -114,7 +106,7 @@ def _gemm(call: NodeCall) -> list[TermValue]:
     if bias is None:
         return [result]
     bias = scaled(call.table, bias, call.attribute("beta", 1.0))
-    return [elementwise(call.table, ("Add", frozenset()), [result, bias], commutative=True)]
+    return [added(call.table, [result, bias])]
 
 
 def _einsum(call: NodeCall) -> list[TermValue]:
@@ -168,7 +160,7 @@ def _matmul_integer(call: NodeCall) -> list[TermValue]:
 
 RULES: dict[tuple[str, str], Rule] = {
     ("", "MatMul"): _matmul,
-    ("", "Gemm"): _gemm,
+    ("", "Gemm"): gemm,
     ("", "Einsum"): _einsum,
     ("", "MatMulInteger"): _matmul_integer,
     ("com.microsoft", "FusedMatMul"): _fused_matmul,

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Sequence
 
 import onnx
 
 from relayout.verify.proof.call import NodeCall, Rule
-from relayout.verify.proof.lengths import UNSTABLE, symbol
+from relayout.verify.proof.lengths import UNSTABLE, Length, symbol
 from relayout.verify.proof.operators.elementwise import elementwise
-from relayout.verify.proof.pieces import FREE, Piece, refined
+from relayout.verify.proof.operators.ties import CarriedValues, named_after
 from relayout.verify.proof.table import Key, NotKnownError, TermTable, TermValue
 from relayout.verify.proof.views import exact
+
+# From this version on Scan has no axis of batches of its own.
+NO_BATCH_SINCE = 9
 
 
 def _if(call: NodeCall) -> list[TermValue]:
@@ -37,92 +40,95 @@ def _either(call: NodeCall, condition: TermValue, yes: TermValue, no: TermValue)
     return call.table.opaque(("If", condition.term, sides), None)
 
 
-class _Ties:
-    """Values that a loop carries, each called the same at both ends of the body."""
-
-    def __init__(self, call: NodeCall, kind: str) -> None:
-        self.call, self.kind, self.depth = call, kind, call.scope.depth
-
-    def carried(self, number: int, start: TermValue) -> TermValue:
-        """What the body reads: a tensor of its own, with indices named after those of the start."""
-        key = ("carried", self.kind, self.depth, number)
-        return _named_after(self.call.table, self.call.table.term(*key), key, start)
-
-    def tie(self, number: int, start: TermValue, end: TermValue) -> Hashable:
-        """How what the body writes goes over into what it reads, whatever the order of axes."""
-        read = self.carried(number, start)
-        if read.shape != end.shape:
-            raise NotKnownError("a loop that changes a shape")
-        pairs: set[Hashable] = set()
-        for one, other in zip(read.known_dims, end.known_dims, strict=True):
-            rows = refined([one, other]) if one else []
-            if rows is None:
-                raise NotKnownError("a loop that carries axes cut at other places")
-            pairs |= set(rows)
-        return end.term, frozenset(pairs)
+def _run_body(call: NodeCall, reads: Sequence[TermValue]) -> list[TermValue]:
+    body: onnx.GraphProto = call.attribute("body")
+    scope = call.scope.body()
+    for port, value in zip(body.input, reads, strict=True):
+        scope.values[port.name] = value
+    with call.table.perhaps():
+        return scope.run(body)
 
 
 def _loop(call: NodeCall) -> list[TermValue]:
     """The trip count, the condition, the starts, and how one round leads to the next."""
-    body: onnx.GraphProto = call.attribute("body")
     starts = [call.operand(i) for i in range(2, len(call.operands))]
-    ties = _Ties(call, "Loop")
-    scope = call.scope.body()
-    table = call.table
-    fixed = [
-        TermValue(table.term("round", ties.depth), ()),
-        TermValue(table.term("going", ties.depth), ()),
-    ]
-    carried = [ties.carried(i, start) for i, start in enumerate(starts)]
-    reads = [*fixed, *carried]
-    for port, value in zip(body.input, reads, strict=True):
-        scope.values[port.name] = value
-    with table.perhaps():
-        goes, *ends = scope.run(body)
-    count = len(starts)
-    tied = tuple(
-        ties.tie(i, start, end)
-        for i, (start, end) in enumerate(zip(starts, ends[:count], strict=True))
-    )
-    begun = tuple(
-        (start.term, frozenset(read.pieces)) for start, read in zip(starts, carried, strict=True)
-    )
+    table, depth = call.table, call.scope.depth
+    fixed = [TermValue(table.term(name, depth), ()) for name in ("round", "going")]
+
+    def rounds(carried: list[TermValue]) -> tuple[list[TermValue], list[TermValue]]:
+        goes, *ends = _run_body(call, [*fixed, *carried])
+        return ends[: len(starts)], [goes, *ends[len(starts) :]]
+
+    values, (goes, *each) = _settled(CarriedValues(table, "Loop", depth, starts), rounds)
     limits = tuple(None if one is None else one.term for one in call.operands[:2])
-    key = ("Loop", limits, goes.term, begun, tied)
-    results = [_left(table, key, i, start) for i, start in enumerate(starts)]
-    return results + [_stacked(table, key, i, end) for i, end in enumerate(ends[count:])]
+    key = ("Loop", limits, goes.term, values.key())
+    length = symbol(f"{UNSTABLE}rounds {table.term(*key)}")
+    stacked = [_stacked(table, (*key, i), one, length, 0) for i, one in enumerate(each)]
+    return values.left(key) + stacked
 
 
-def _left(table: TermTable, key: Key, number: int, start: TermValue) -> TermValue:
-    """What a loop leaves: its indices are named after those it started with."""
-    term = table.term(*key, "left", number)
-    return _named_after(table, term, ("left", term), start)
+def _scan(call: NodeCall) -> list[TermValue]:
+    """As a loop, of which each round reads one place along an axis of some operands."""
+    if call.since < NO_BATCH_SINCE:
+        raise NotKnownError("Scan over batches")
+    table, depth, count = call.table, call.scope.depth, int(call.attribute("num_scan_inputs"))
+    operands = [call.operand(i) for i in range(len(call.operands))]
+    starts, read = operands[: len(operands) - count], operands[len(operands) - count :]
+    axes = _places(call, "scan_input_axes", read)
+    backwards = call.attribute("scan_input_directions", (0,) * count)
+    slices, keys = [], []
+    for number, (value, axis) in enumerate(zip(read, axes, strict=True)):
+        rest = [dim for d, dim in enumerate(value.known_dims) if d != axis]
+        name = ("scanned", depth, number)
+        slices.append(named_after(table, table.term(*name), name, value.with_dims(rest)))
+        one = (value.term, value.known_dims[axis], backwards[number])
+        keys.append((*one, frozenset(slices[-1].pieces)))
+
+    def rounds(carried: list[TermValue]) -> tuple[list[TermValue], list[TermValue]]:
+        ends = _run_body(call, [*carried, *slices])
+        return ends[: len(starts)], ends[len(starts) :]
+
+    values, each = _settled(CarriedValues(table, "Scan", depth, starts), rounds)
+    key = ("Scan", tuple(keys), values.key())
+    length = read[0].shape[axes[0]]
+    directions = call.attribute("scan_output_directions", (0,) * len(each))
+    places = call.attribute("scan_output_axes", (0,) * len(each))
+    stacked = [
+        _stacked(table, (*key, directions[i], i), one, length, places[i] % (one.rank + 1))
+        for i, one in enumerate(each)
+    ]
+    return values.left(key) + stacked
 
 
-def _named_after(table: TermTable, term: int, key: Key, start: TermValue) -> TermValue:
-    """A tensor with an index for each of another's; of free ones only the place is known."""
-
-    def named(axis: int, position: int, piece: Piece) -> Piece:
-        origin = (axis, position, piece.extent) if piece.base == FREE else piece
-        return Piece(table.base(*key, origin), 1, piece.extent)
-
-    return TermValue(
-        term,
-        tuple(
-            tuple(named(axis, position, piece) for position, piece in enumerate(dim))
-            for axis, dim in enumerate(start.known_dims)
-        ),
-    )
+def _places(call: NodeCall, name: str, values: Sequence[TermValue]) -> list[int]:
+    given = call.attribute(name, (0,) * len(values))
+    return [call.place(axis, value.rank) for axis, value in zip(given, values, strict=True)]
 
 
-def _stacked(table: TermTable, key: Key, number: int, one: TermValue) -> TermValue:
-    """What each round gives, one after the other."""
-    term = table.term(*key, "stacked", number, one.term)
-    rounds = table.axis(symbol(f"{UNSTABLE}rounds {term}"), "rounds", term)
-    return TermValue(term, (rounds, *one.known_dims))
+_Rounds = Callable[[list[TermValue]], tuple[list[TermValue], list[TermValue]]]
+"""From what a body reads to what it carries on, and to what else it gives."""
+
+
+def _settled(values: CarriedValues, rounds: _Rounds) -> tuple[CarriedValues, list[TermValue]]:
+    """What is carried, read with what the body was found to leave as it is or to make longer."""
+    while True:
+        ends, others = rounds(values.reads())
+        known = values.learned(ends)
+        if known is None:
+            return values.ending(ends), others
+        values = known
+
+
+def _stacked(table: TermTable, key: Key, one: TermValue, length: Length, axis: int) -> TermValue:
+    """What each round gives, one after the other along an axis."""
+    term = table.term(*key, "stacked", one.term)
+    rounds = table.axis(length, "rounds", term)
+    dims = one.known_dims
+    return TermValue(term, (*dims[:axis], rounds, *dims[axis:]))
 
 
 RULES: dict[tuple[str, str], Rule] = {
     ("", "If"): _if,
     ("", "Loop"): _loop,
+    ("", "Scan"): _scan,
 }

@@ -9,20 +9,20 @@ import numpy as np
 from relayout.verify.proof.call import NodeCall, Rule
 from relayout.verify.proof.constants import of_data
 from relayout.verify.proof.frames import Column, combined
-from relayout.verify.proof.lengths import symbol
+from relayout.verify.proof.lengths import Length, fits_only_as, symbol
 from relayout.verify.proof.operators.arithmetic import with_data
 from relayout.verify.proof.table import Data, NotKnownError, TermTable, TermValue
 
 UNARY = (
     *("Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "BitwiseNot", "Ceil", "Celu"),
-    *("Cos", "Cosh", "Elu", "Erf", "Exp", "Floor", "Gelu", "HardSigmoid", "HardSwish", "IsInf"),
-    *("IsNaN", "LeakyRelu", "Log", "Mish", "Neg", "Not", "Reciprocal", "Relu", "Round", "Selu"),
-    *("Shrink", "Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign", "Sqrt", "Swish", "Tan"),
+    *("Cos", "Cosh", "Elu", "Erf", "Exp", "Floor", "HardSigmoid", "IsInf"),
+    *("IsNaN", "LeakyRelu", "Log", "Not", "Reciprocal", "Relu", "Round", "Selu"),
+    *("Shrink", "Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign", "Sqrt", "Tan"),
     *("Tanh", "ThresholdedRelu"),
 )
-COMMUTATIVE = ("Add", "And", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Equal", "Or", "Xor")
-SEVERAL = ("Max", "Mean", "Min", "Sum")
-ORDERED = ("BitShift", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Mod", "Pow", "Sub")
+COMMUTATIVE = ("And", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Equal", "Or", "Xor")
+SEVERAL = ("Max", "Mean", "Min")
+ORDERED = ("BitShift", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Mod")
 # The version from which on operands are aligned from their last axes on.
 ALIGNED_FROM_THE_END_SINCE = 7
 NAN_GUARD = "guards of softmax against rows that are masked as a whole"
@@ -58,11 +58,19 @@ def aligned(
     lengths = [length for length in found if length != 1]
     if len(lengths) < 2:
         return Column(dims)
-    first = next((length for length in lengths if isinstance(length, int)), lengths[0])
-    for length in lengths:
-        table.guesses[first, length] = None
+    note_meeting(table, lengths)
     either = symbol(f"broadcast({', '.join(sorted(map(str, lengths)))})")
     return Column(dims, "broadcast", ordered=True, length=either)
+
+
+def note_meeting(table: TermTable, lengths: Sequence[Length]) -> None:
+    """Notes lengths that are broadcast against each other: which must be equal, which may be."""
+    first = next((length for length in lengths if isinstance(length, int)), lengths[0])
+    for length in lengths:
+        if fits_only_as(first, length) or fits_only_as(length, first):
+            table.must_equal(first, length)
+        else:
+            table.guesses[first, length] = None
 
 
 def refuse_old_broadcast(call: NodeCall) -> None:
@@ -91,7 +99,7 @@ def _cast(call: NodeCall) -> list[TermValue]:
     source = call.operand(0)
     key = ("Cast", call.attribute("to"), call.settings("to"))
     result = elementwise(call.table, key, [source])
-    kinds = {6: "int32", 7: "int64"}
+    kinds = {1: "float32", 6: "int32", 7: "int64", 11: "float64"}
     kind = kinds.get(call.attribute("to"))
     if source.data is None or kind is None:
         return [result]
@@ -109,13 +117,10 @@ def _clip(call: NodeCall) -> list[TermValue]:
 
 
 def _several(call: NodeCall) -> list[TermValue]:
-    """Sum, Max, Min, Mean of any number of operands."""
+    """Max, Min, Mean of any number of operands."""
     if len(call.operands) == 1:
         return [call.operand(0)]
-    name = call.node.op_type
-    if name == "Sum" and len(call.operands) == 2:
-        name = "Add"
-    key = (name, call.settings())
+    key = (call.node.op_type, call.settings())
     return [with_data(call, elementwise(call.table, key, call.present(), commutative=True))]
 
 
@@ -125,7 +130,7 @@ def _prelu(call: NodeCall) -> list[TermValue]:
     return _rule(commutative=False)(call)
 
 
-def _batch_normalization(call: NodeCall) -> list[TermValue]:
+def batch_normalization(call: NodeCall) -> list[TermValue]:
     if call.attribute("training_mode", 0) or len([n for n in call.node.output if n]) > 1:
         raise NotKnownError("BatchNormalization that learns")
     if not call.attribute("spatial", 1):
@@ -205,13 +210,10 @@ RULES: dict[tuple[str, str], Rule] = {
     ("", "Clip"): _clip,
     ("", "PRelu"): _prelu,
     ("", "Where"): _where,
-    ("", "BatchNormalization"): _batch_normalization,
     ("", "QuantizeLinear"): _quantization,
     ("", "DequantizeLinear"): _quantization,
     ("com.microsoft", "QuantizeLinear"): _quantization,
     ("com.microsoft", "DequantizeLinear"): _quantization,
     ("", "Identity"): _identity,
     ("", "Dropout"): _dropout,
-    ("com.microsoft", "Gelu"): _rule(commutative=False),
-    ("com.microsoft", "QuickGelu"): _rule(commutative=False),
 }

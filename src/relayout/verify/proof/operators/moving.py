@@ -8,7 +8,16 @@ from typing import Any, NamedTuple
 from relayout.verify.proof.call import NodeCall, Rule
 from relayout.verify.proof.constants import of_data
 from relayout.verify.proof.frames import Column, combined
-from relayout.verify.proof.lengths import Length, floor, minus, plus, product, symbol
+from relayout.verify.proof.lengths import (
+    Length,
+    floor,
+    minus,
+    nonnegative,
+    plus,
+    product,
+    smaller,
+    symbol,
+)
 from relayout.verify.proof.slices import AxisPart, cut_out
 from relayout.verify.proof.table import Data, NotKnownError, TermValue
 from relayout.verify.proof.views import array_of
@@ -106,7 +115,7 @@ def _part(length: Length, bounds: SliceBounds) -> AxisPart | None:
     if isinstance(length, int) and isinstance(start, int) and isinstance(end, int):
         indices = range(length)[start:end:step]
         return AxisPart(indices[0] if len(indices) else 0, step, len(indices))
-    to_end = end == length or (isinstance(end, int) and end >= BEYOND)
+    to_end = nonnegative(minus(end, length)) or (isinstance(end, int) and end >= BEYOND)
     if step == 1 and start == 0 and to_end:
         return None
     return AxisPart((start, end), step, _open_length(length, bounds))
@@ -117,6 +126,8 @@ def _open_length(length: Length, bounds: SliceBounds) -> Length:
     start, end, step = bounds
     if bounds == (0, 1, 1):
         return 1
+    if start == 0 and step == 1 and nonnegative(end):
+        return smaller(length, end)
     return symbol(f"slice({length}; {start}:{end}:{step})")
 
 

@@ -24,13 +24,12 @@ def _softmax(call: NodeCall) -> list[TermValue]:
     return [combined(call.table, (call.node.op_type,), [value], columns)]
 
 
-def _one_result(call: NodeCall) -> None:
+def one_result(call: NodeCall) -> None:
     if any(call.node.output[1:]):
         raise NotKnownError(f"{call.node.op_type} with statistics")
 
 
-def _layer(call: NodeCall) -> list[TermValue]:
-    _one_result(call)
+def layer(call: NodeCall) -> list[TermValue]:
     operands = call.present()
     rank = operands[0].rank
     axis = call.axis("axis", -1, rank)
@@ -100,8 +99,6 @@ def _local_response(call: NodeCall) -> list[TermValue]:
 RULES: dict[tuple[str, str], Rule] = {
     ("", "Softmax"): _softmax,
     ("", "LogSoftmax"): _softmax,
-    ("", "LayerNormalization"): _layer,
-    ("", "RMSNormalization"): _layer,
     ("", "InstanceNormalization"): _instance,
     ("", "GroupNormalization"): _group,
     ("", "LpNormalization"): _lp,

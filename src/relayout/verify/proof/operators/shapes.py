@@ -116,12 +116,15 @@ def _range(call: NodeCall) -> list[TermValue]:
     known = [data.elements[0] for data in bounds if data is not None]
     if len(known) < 3 or known[2] != 1 or bounds[0] is None:
         raise NotKnownError("Range by numbers that only a run tells")
-    length = minus(known[1], known[0])
-    if isinstance(length, int) and isinstance(known[0], int):
-        count = np.arange(known[0], known[0] + max(length, 0), dtype=bounds[0].kind)
-        return [call.constant(count)]
-    term = call.table.term("range", bounds[0].kind, known[0])
-    return [TermValue(term, (call.table.axis(length, "range", length),))]
+    return [counted(call, known[0], minus(known[1], known[0]), bounds[0].kind)]
+
+
+def counted(call: NodeCall, start: Length, length: Length, kind: str = "int64") -> TermValue:
+    """A vector of whole numbers that follow each other."""
+    if isinstance(length, int) and isinstance(start, int):
+        return call.constant(np.arange(start, start + max(length, 0), dtype=kind))
+    term = call.table.term("range", kind, start)
+    return TermValue(term, (call.table.axis(length, "range", length),))
 
 
 def _depth_to_space(call: NodeCall) -> list[TermValue]:

@@ -10,6 +10,7 @@ from relayout.verify.proof.frames import Column, combined
 from relayout.verify.proof.lengths import Length, floor, minus, plus, quotient, symbol, times
 from relayout.verify.proof.operators.contractions import SUM, contracted
 from relayout.verify.proof.operators.elementwise import elementwise
+from relayout.verify.proof.operators.linear import added
 from relayout.verify.proof.table import NotKnownError, TermValue
 from relayout.verify.proof.views import reshaped, transposed, unsqueezed
 
@@ -129,7 +130,7 @@ def _biased(call: NodeCall, value: TermValue, bias: TermValue | None) -> TermVal
     if bias is None:
         return value
     across = unsqueezed(bias, range(1, value.rank - 1))
-    return elementwise(call.table, ("Add", frozenset()), [value, across], commutative=True)
+    return added(call.table, [value, across])
 
 
 def convolved(call: NodeCall) -> TermValue:
@@ -151,9 +152,7 @@ def _conv(call: NodeCall) -> list[TermValue]:
 def _fused_conv(call: NodeCall) -> list[TermValue]:
     result = _conv(call)[0]
     if call.optional(3) is not None:
-        result = elementwise(
-            call.table, ("Add", frozenset()), [result, call.operand(3)], commutative=True
-        )
+        result = added(call.table, [result, call.operand(3)])
     name = call.text("activation")
     if call.attribute("activation_params"):
         raise NotKnownError("an activation with parameters")

@@ -100,11 +100,21 @@ static void border(const Step &s, Share lines, bool channels_first) {
   }
 }
 
+static inline Vector activated(Vector x, const Step &s) {
+  switch (s.activation) {
+    case GELU: return gelu(x);
+    case SILU: return silu(x);
+    case HARD_SWISH: return x * smaller(all(6), larger(all(0), x + 3)) * (1.0f / 6);
+    case SIGMOID: return sigmoid(x);
+    default: return smaller(all(s.high), larger(all(s.low), x));
+  }
+}
+
 // A sum of two tensors, or one alone, and an activation.
 static void sum(const Step &s, Share vectors) {
   for (int64_t at = vectors.first * LANES; at < vectors.last * LANES; at += LANES) {
     Vector x = load(s.input + at);
     if (s.residual) x += load(s.residual + at);
-    store(s.output + at, s.activation == GELU ? gelu(x) : smaller(all(s.high), larger(all(s.low), x)));
+    store(s.output + at, activated(x, s));
   }
 }

@@ -93,3 +93,27 @@ static inline Vector gelu(Vector x) {
   gelu(one);
   return one[0];
 }
+
+// 1 / (1 + exp(-x)). The exponential is a power of two times a polynomial over half a binary place around 0; beyond
+// END its own rounding is all that is left of the sum.
+static inline Vector sigmoid(Vector x) {
+  typedef int32_t Integers __attribute__((vector_size(LANES * 4), aligned(4), may_alias));
+  constexpr float END = 87, LOG2E = 1.44269504f, HIGH = 0.693359375f, LOW = -2.12194440e-4f;
+  constexpr float P[] = {1.9875691500e-4f, 1.3981999507e-3f, 8.3334519073e-3f, 4.1665795894e-2f, 1.6666665459e-1f, 0.5f};
+  Vector y = smaller(all(END), larger(all(-END), -x));
+  Vector shifted = y * LOG2E + 12582912.0f;  // 1.5 * 2^23, from which on floats are whole numbers
+  Vector whole = shifted - 12582912.0f;
+  Vector rest = (y - whole * HIGH) - whole * LOW;
+  Vector p = all(P[0]);
+#pragma GCC unroll 6
+  for (int k = 1; k < 6; k++) p = p * rest + P[k];
+  p = p * rest * rest + rest + 1.0f;
+  Integers power = ((Integers)shifted - 0x4B400000 + 127) << 23;
+  return 1.0f / (1.0f + p * (Vector)power);
+}
+
+// Far below 0 the result is 0 to the precision of floats, also at minus infinity.
+static inline Vector silu(Vector x) {
+  x = larger(all(-87), x);
+  return x * sigmoid(x);
+}

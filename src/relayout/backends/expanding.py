@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 import onnx
+import onnx_ir as ir
 from onnx.external_data_helper import load_external_data_for_model
 from onnx.inliner import inline_local_functions, inline_selected_functions
 
-from relayout.backends.torch.lower.registry import missing
 from relayout.errors import RelayoutError
 from relayout.graph.io.limits import OLDEST_OPSET
 from relayout.graph.io.load import load
@@ -14,6 +17,9 @@ from relayout.graph.io.model import LoadedModel
 from relayout.graph.messages.schemas import check_nodes
 from relayout.graph.read import version_of
 from relayout.ops.versions.raising import raised
+
+Missing: TypeAlias = Callable[[ir.Model], list[tuple[str, str]]]
+"""The operators of a model, by domain and name, that a backend has no lowering for."""
 
 MOST_NODES = 20_000
 """A model whose functions expand to more nodes is not compiled."""
@@ -31,7 +37,7 @@ def editable(loaded: LoadedModel) -> LoadedModel:
     return newer
 
 
-def expanded(loaded: LoadedModel) -> LoadedModel:
+def expanded(loaded: LoadedModel, missing: Missing) -> LoadedModel:
     """The model with functions in the place of their calls.
 
     Those are the functions of the model, and operators without a lowering that onnx defines as
@@ -60,4 +66,4 @@ def expanded(loaded: LoadedModel) -> LoadedModel:
         return loaded
     inlined = load(message)
     inlined.path = loaded.path
-    return expanded(inlined) if missing(inlined.ir) != lacking else inlined
+    return expanded(inlined, missing) if missing(inlined.ir) != lacking else inlined

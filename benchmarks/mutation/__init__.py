@@ -1,0 +1,1 @@
+"""Small faults put into rules, lowerings and the prover, to see whether tests notice."""

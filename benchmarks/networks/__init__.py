@@ -1,0 +1,1 @@
+"""Families of networks on a device: relayout beside eager torch, Inductor and ONNX Runtime."""

@@ -1,0 +1,126 @@
+"""Ways to run a network on an NVIDIA GPU, each as one CUDA graph."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+import relayout.backends.torch.compiling as relayout_torch
+from benchmarks.networks.export import exported
+from benchmarks.networks.families import Example
+from benchmarks.resnet101.measure import Run
+from relayout.backends.torch.choose.choices import Choice
+from relayout.backends.torch.choose.tuning import tuned
+from relayout.backends.torch.modules.loading import compile_program
+from relayout.backends.torch.runtime.graph import captured_graph
+
+LAST = torch.channels_last
+RELAYOUT, EAGER, INDUCTOR, FREEZING, TUNED = (
+    "relayout",
+    "eager",
+    "Inductor",
+    "Inductor, freezing",
+    "Inductor, max-autotune",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a network is measured under."""
+
+    dtype: str = "float16"
+    exporter: str = "script"
+    show_choices: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A way that is ready to be timed."""
+
+    run: Run
+    graph: Any
+    seconds: float
+    """What it took to make it."""
+    result: torch.Tensor
+
+
+def made(way: str, example: Example, setting: Setting) -> Made:
+    """A way to run a network, compiled and captured."""
+    begun = time.monotonic()
+    run = WAYS[way](example, setting)
+    result = run().float().clone()
+    graph, _ = captured_graph(run)
+    torch.cuda.synchronize()
+    return Made(run, graph, time.monotonic() - begun, result)
+
+
+def reference(example: Example) -> torch.Tensor:
+    """The result in float32, with products in float32 too."""
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
+    module = example.module.eval().float().cuda()
+    with torch.no_grad():
+        result: torch.Tensor = module(*(x.cuda() for x in example.inputs))
+    return result.float()
+
+
+def _inputs(example: Example, setting: Setting) -> list[torch.Tensor]:
+    own = [x.cuda() for x in example.inputs]
+    dtype = getattr(torch, setting.dtype)
+    half = [x.to(dtype) if x.is_floating_point() else x for x in own]
+    return [x.contiguous(memory_format=LAST) if x.dim() == 4 else x for x in half]
+
+
+def _module(example: Example, setting: Setting) -> Any:
+    dtype = getattr(torch, setting.dtype)
+    return example.module.eval().to(dtype).cuda().to(memory_format=LAST)
+
+
+def _eager(example: Example, setting: Setting) -> Run:
+    module, given = _module(example, setting), _inputs(example, setting)
+    return lambda: module(*given)
+
+
+def _inductor(*, freezing: bool, mode: str | None = None) -> Callable[[Example, Setting], Run]:
+    def make(example: Example, setting: Setting) -> Run:
+        import torch._inductor.config as settings  # noqa: PLC0415 - takes seconds
+
+        module, given = _module(example, setting), _inputs(example, setting)
+        torch._dynamo.reset()  # noqa: SLF001 - there is no public name
+        compiled = torch.compile(module, mode=mode)
+        with settings.patch(freezing=freezing):
+            compiled(*given)
+        return lambda: compiled(*given)
+
+    return make
+
+
+def _relayout(example: Example, setting: Setting) -> Run:
+    """From the ONNX model, without its own CUDA graph, since all ways are captured alike."""
+    given = exported(Example(example.module.float().cpu(), example.inputs), setting.exporter)
+    program = relayout_torch.program_of(given, device="cuda", dtype=setting.dtype)
+    program, choices = tuned(program)
+    if setting.show_choices:
+        for text in dict.fromkeys(map(_words, choices)):
+            print(f"    {text}", flush=True)
+    model = compile_program(program)
+    forward = getattr(model.forward, "forward", model.forward)
+    inputs = _inputs(example, setting)
+    return lambda: forward(model.weights, *inputs)[0]
+
+
+def _words(choice: Choice) -> str:
+    times = (f"{name} {1e6 * seconds:.0f} us" for name, seconds in choice.seconds.items())
+    return " ".join([choice.group, choice.chosen, *times])
+
+
+WAYS: dict[str, Callable[[Example, Setting], Run]] = {
+    RELAYOUT: _relayout,
+    FREEZING: _inductor(freezing=True),
+    INDUCTOR: _inductor(freezing=False),
+    TUNED: _inductor(freezing=True, mode="max-autotune-no-cudagraphs"),
+    EAGER: _eager,
+}

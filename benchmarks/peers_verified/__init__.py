@@ -1,0 +1,1 @@
+"""Results of other tools, judged by relayout's verifier."""

@@ -1,0 +1,91 @@
+"""What copies and restatements are measured by before prices are made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from relayout.assign.drafts import Draft, NodeDraft
+from relayout.assign.frames import Tensor
+from relayout.layout.moves import Move
+from relayout.layout.permutation import Permutation
+from relayout.layout.shuffle import StoredOrder
+from relayout.layout.transport import Transport
+from relayout.ops.measure import item_bytes, lengths_of
+from relayout.targets.prices.table import RuntimePrices
+from relayout.targets.products import form_price
+from relayout.targets.reductions import reduction_price
+
+
+class Ruler(Protocol):
+    """Measures what an objective adds up, in whole numbers."""
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether every copy of a tensor is as long as the next."""
+        ...
+
+    def extra(self, draft: Draft, transport: Transport) -> int:
+        """What one run of a restatement takes beyond what the model does as given."""
+        ...
+
+    def copy(self, tensor: Tensor, stored: StoredOrder | None, wanted: StoredOrder | None) -> int:
+        """What one copy of a tensor from an order to another takes."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class BytesRuler:
+    """Measures bytes that are read and written."""
+
+    dims: Mapping[str, int]
+    ignores_passes: bool
+
+    @property
+    def is_uniform(self) -> bool:
+        return True
+
+    def extra(self, draft: Draft, transport: Transport) -> int:
+        counted = draft.moved_bytes if self.ignores_passes else draft.extra_bytes
+        return counted(transport, self.dims)
+
+    def copy(self, tensor: Tensor, _stored: StoredOrder | None, _wanted: StoredOrder | None) -> int:
+        return tensor.bytes_copied(self.dims)
+
+
+@dataclass(frozen=True, slots=True)
+class TimeRuler:
+    """Measures nanoseconds by the prices of a target."""
+
+    dims: Mapping[str, int]
+    prices: RuntimePrices
+
+    @property
+    def is_uniform(self) -> bool:
+        return False
+
+    def extra(self, draft: Draft, transport: Transport) -> int:
+        changes, prices, dims = transport.changes, self.prices, self.dims
+        views = len(changes.unsqueezes) + len(changes.reshapes) + len(changes.result_reshapes)
+        kernels = max(0, len(changes.steps) - 1) + changes.copies
+        moved = draft.moved_bytes(transport, dims)
+        passed = draft.passed_bytes(transport, dims)
+        inside = prices.turned(moved) + prices.stream(passed)
+        form = 0
+        if isinstance(draft, NodeDraft):
+            view = draft.ways.view
+            form = form_price(view, changes, prices, dims)
+            lead = transport.inputs[0] if transport.inputs else None
+            form += reduction_price(view, lead, prices, dims)
+        return (views + kernels) * prices.node + inside + form
+
+    def copy(self, tensor: Tensor, stored: StoredOrder | None, wanted: StoredOrder | None) -> int:
+        value = tensor.value
+        if not isinstance(stored, Permutation) or not isinstance(wanted, Permutation):
+            return 0
+        if tensor.lengths is None or value.dtype is None or len(tensor.lengths) != stored.rank:
+            return self.prices.node
+        lengths = stored.reorder(lengths_of(tensor.lengths, self.dims))
+        move = Move.of(lengths, stored.inverse().then(wanted))
+        return self.prices.best_transpose(move, item_bytes(value.dtype))

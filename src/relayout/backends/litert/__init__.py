@@ -1,0 +1,1 @@
+"""LiteRT: files for its interpreter, written without TensorFlow."""

@@ -1,0 +1,133 @@
+"""The road of a model to LiteRT: lengths known, optimised, lowered, verified, written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from relayout.assign.terms import Terms
+from relayout.backends.expanding import editable, expanded
+from relayout.backends.litert.flat_graph import FlatGraph
+from relayout.backends.litert.flatbuffer import to_bytes
+from relayout.backends.litert.fusing import fused
+from relayout.backends.litert.halving import halved
+from relayout.backends.litert.interpreting import LiteModel
+from relayout.backends.litert.lower.registry import missing
+from relayout.backends.litert.lowering import lowered
+from relayout.backends.litert.verification import compare_written
+from relayout.backends.options import Compilation, CompileOptions
+from relayout.errors import RelayoutError, VerificationError
+from relayout.graph.collector import paused_collector
+from relayout.graph.io.defaults import without_defaults
+from relayout.graph.io.destination import Destination, cannot_write, hand_over, reason_of
+from relayout.graph.io.lengths import with_lengths
+from relayout.graph.io.load import load
+from relayout.graph.io.model import LoadedModel
+from relayout.graph.io.save import staged
+from relayout.graph.io.sources import ModelSource
+from relayout.ops.measure import Objective
+from relayout.optimizer.delivery import Stage
+from relayout.optimizer.rounds import best_form
+from relayout.targets.target import LITERT
+from relayout.verify.verdict import NumericOptions, NumericVerdict
+
+FILE = "model.tflite"
+"""The name of a file that is written only to be verified."""
+HALF = "float16"
+
+
+def compile_model(
+    source: ModelSource, options: CompileOptions, stage: Stage = lambda _: None
+) -> LiteModel:
+    """A callable over the interpreter, verified unless that was not asked for."""
+    given, graph = _chosen(source, options, stage)
+    content = to_bytes(graph, {})
+    if options.inputs is not None:
+        with _written(content, None) as file:
+            verdict = _verdict(given, file, options, options.inputs, stage)
+        if not verdict.equal:
+            raise VerificationError(f"{verdict.summary()}; verify=False compiles it all the same")
+    return LiteModel(content)
+
+
+def write_module(
+    source: ModelSource,
+    output: str | PathLike[str],
+    options: CompileOptions,
+    stage: Stage = lambda _: None,
+) -> Compilation:
+    """A .tflite file, written only if it is verified or nobody asked."""
+    destination, verdict = Destination.of(output), None
+    given, graph = _chosen(source, options, stage)
+    stage("writing")
+    content = to_bytes(graph, {})
+    details = counted(graph, content)
+    with _written(content, None if destination.is_stream else destination.path) as file:
+        if options.inputs is not None:
+            verdict = _verdict(given, file, options, options.inputs, stage)
+        if verdict is not None and not verdict.equal:
+            return Compilation(verdict, details=details)
+        hand_over([(file, destination)])
+    files = () if destination.path is None else (destination.path,)
+    return Compilation(verdict, files, details)
+
+
+def counted(graph: FlatGraph, content: bytes) -> dict[str, int]:
+    """What a file holds, and in how many parts XNNPACK runs it."""
+    return {
+        "operators": len(graph.operators),
+        "TRANSPOSE": graph.count("TRANSPOSE"),
+        "XNNPACK partitions": LiteModel(content).partitions,
+        "bytes": len(content),
+    }
+
+
+def _chosen(
+    source: ModelSource, options: CompileOptions, stage: Stage
+) -> tuple[LoadedModel, FlatGraph]:
+    """The model as given, and the builtins that do what it does."""
+    if options.device != "cpu" or options.dtype not in {None, HALF}:
+        raise RelayoutError(f"LiteRT is written for a CPU, in float32 or with {HALF} weights")
+    stage("reading")
+    given = load(source)
+    stage("optimising")
+    model = optimised(given, options)
+    stage("lowering")
+    graph = fused(lowered(model.ir))
+    return given, halved(graph) if options.dtype == HALF else graph
+
+
+def optimised(given: LoadedModel, options: CompileOptions) -> LoadedModel:
+    """The model in the layouts that LiteRT has kernels for, all lengths known."""
+    loaded = without_defaults(given) if options.fix_defaults else given
+    loaded = with_lengths(editable(loaded), options.shapes, options.dims or {})
+    # Quantised parts keep what they round.
+    terms = Terms(Objective.COUNT, LITERT, recomputes=False)
+    with paused_collector():
+        return best_form(expanded(loaded, missing), terms)
+
+
+@contextmanager
+def _written(content: bytes, place: Path | None) -> Iterator[Path]:
+    """A file in a folder that goes away again."""
+    folder = None if place is None else place.parent
+    with TemporaryDirectory(prefix=".relayout-", dir=folder) as scratch:
+        file = Path(scratch) / (FILE if place is None else place.name)
+        try:
+            file.write_bytes(content)
+        except OSError as error:
+            raise cannot_write(place or FILE, reason_of(error)) from None
+        yield file
+
+
+def _verdict(
+    given: LoadedModel, file: Path, options: CompileOptions, inputs: NumericOptions, stage: Stage
+) -> NumericVerdict:
+    stage("comparing numbers")
+    if given.path is not None:
+        return compare_written(given.path, file, inputs, options)
+    with staged(given, file.with_name("given.onnx"), changed=False) as copy:
+        return compare_written(copy.path, file, inputs, options)

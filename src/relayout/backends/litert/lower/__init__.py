@@ -1,0 +1,1 @@
+"""From operators of ONNX to builtins of LiteRT: one file a family."""

@@ -1,0 +1,52 @@
+"""A written file compared with the model it was made of, in a process of its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from relayout.backends import comparing
+from relayout.backends.options import CompileOptions
+from relayout.verify.difference import TOLERANCES
+from relayout.verify.isolated import default_memory, verdict_of
+from relayout.verify.runtimes import Run
+from relayout.verify.verdict import NumericOptions, NumericVerdict
+
+NAME = "LiteRT"
+
+
+def compare_written(
+    given: Path, file: Path, inputs: NumericOptions, options: CompileOptions
+) -> NumericVerdict:
+    """As `compare_file`, in a process of its own."""
+    if inputs.tolerance is None and options.dtype is not None:
+        inputs = replace(inputs, tolerance=TOLERANCES[options.dtype])
+    request = {
+        "given": str(given.resolve()),
+        "file": str(file.resolve()),
+        "fixed": options.fix_defaults,
+        "options": inputs.to_json(),
+    }
+    memory = default_memory(inputs, given)
+    return verdict_of("relayout.backends.litert.worker", request, memory=memory)
+
+
+def compare_file(
+    given: Path, file: Path, options: NumericOptions, *, fixed: bool
+) -> NumericVerdict:
+    """Whether the interpreter computes from a file what a model states."""
+    return comparing.compare_compiled(
+        given,
+        NAME,
+        lambda: _runner(file, delegates=True),
+        options,
+        fixed=fixed,
+        load_other=lambda: _runner(file, delegates=False),
+    )
+
+
+def _runner(file: Path, *, delegates: bool) -> Run:
+    from relayout.backends.litert.interpreting import LiteModel  # noqa: PLC0415 - in the worker
+
+    model = LiteModel(file, delegates=delegates)
+    return lambda feeds: list(model(dict(feeds)).values())

@@ -1,0 +1,20 @@
+"""The child of an isolated comparison of a .tflite file with the model it was made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from relayout.backends.litert.verification import compare_file
+from relayout.verify.verdict import NumericOptions, NumericVerdict
+from relayout.verify.worker import answer
+
+
+def _file(request: Mapping[str, Any], options: NumericOptions) -> NumericVerdict:
+    given, file = Path(request["given"]), Path(request["file"])
+    return compare_file(given, file, options, fixed=request["fixed"])
+
+
+if __name__ == "__main__":
+    answer(_file)

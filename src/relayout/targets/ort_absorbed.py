@@ -1,0 +1,49 @@
+"""Nodes that ONNX Runtime takes into their neighbours at its default level."""
+
+from __future__ import annotations
+
+import onnx_ir as ir
+
+from relayout.graph.read import constant_of, is_op, perm_of
+from relayout.targets.ort import CONTRIB_DOMAIN, FUSED_MATMUL, FUSED_TYPES
+from relayout.targets.ort_attention import taken_in
+
+INTO_PRODUCT = frozenset(
+    {(1, 0), (0, 2, 1), (1, 0, 2), (1, 2, 0), (0, 1, 3, 2), (1, 2, 0, 3), (1, 2, 3, 0)}
+)
+"""What becomes a flag of FusedMatMul."""
+BEFORE_BLOCKS, AFTER_BLOCKS = (0, 3, 1, 2), (0, 2, 3, 1)
+"""What the copies to and from blocks of channels around convolutions do as well."""
+
+
+def absorbed(graph: ir.Graph) -> set[ir.Node]:
+    """The nodes of a graph that no kernel of their own runs."""
+    folded = {node for node in graph if is_op(node, "Transpose") and folds(node)}
+    softmaxes = (node for node in graph if is_op(node, "Softmax"))
+    return folded.union(*map(taken_in, softmaxes))
+
+
+def folds(node: ir.Node) -> bool:
+    """Whether a Transpose of floats becomes a part of all its readers, or of what it reads."""
+    source, order, result = node.inputs[0], perm_of(node), node.outputs[0]
+    if source is None or order is None or source.dtype not in FUSED_TYPES:
+        return False
+    if result.is_graph_output():
+        return False
+    readers = [reader for reader, _ in result.uses()]
+    if order.axes in INTO_PRODUCT:
+        return bool(readers) and all(map(_is_product, readers))
+    if order.axes == BEFORE_BLOCKS:
+        return len(readers) == 1 and _is_convolution(readers[0])
+    maker = source.producer()
+    is_only = len(list(source.uses())) == 1
+    return order.axes == AFTER_BLOCKS and is_only and maker is not None and _is_convolution(maker)
+
+
+def _is_product(node: ir.Node) -> bool:
+    is_fused = node.domain == CONTRIB_DOMAIN and node.op_type == FUSED_MATMUL
+    return is_fused or is_op(node, "MatMul")
+
+
+def _is_convolution(node: ir.Node) -> bool:
+    return is_op(node, "Conv") and constant_of(node.inputs[1]) is not None

@@ -1,0 +1,78 @@
+"""How long what moves data in a model takes on a target, by the prices of the target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import onnx_ir as ir
+
+from relayout.graph.read import constant_of, is_op, perm_of, shape_of
+from relayout.graph.region import Region, regions_of
+from relayout.layout.moves import Move
+from relayout.layout.transport import Changes
+from relayout.ops.measure import Measure, bytes_inside, item_bytes, lengths_of, measure, runs_of
+from relayout.ops.registry import facts_of
+from relayout.targets.ort_attention import copies_price
+from relayout.targets.prices.table import RuntimePrices
+from relayout.targets.products import form_price
+from relayout.targets.reductions import reduction_price
+from relayout.targets.target import Target
+
+
+def measure_on(
+    target: Target, model: ir.Model, dims: Mapping[str, int], *, splits: bool = False
+) -> Measure:
+    """How much data a model moves, and how long that takes if the target has prices.
+
+    `splits`: whether a Transpose counts as two where those take less, as it will be written.
+    """
+    found = measure(model, dims)
+    if target.prices is None:
+        return found
+    return replace(found, nanoseconds=Prediction(target, target.prices, dims, splits).of(model))
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """Adds up what depends on the order of axes: kernels that are started, and data they move."""
+
+    target: Target
+    prices: RuntimePrices
+    dims: Mapping[str, int]
+    splits: bool
+
+    def of(self, model: ir.Model) -> int:
+        """Nanoseconds of all graphs of a model."""
+        regions = list(regions_of(model))
+        runs = runs_of(regions)
+        return sum(runs[region.graph] * self._graph(region) for region in regions)
+
+    def _graph(self, region: Region) -> int:
+        absorbed = self.target.absorbed(region.graph)
+        running = (node for node in region.graph if node not in absorbed)
+        return sum(self._node(region, node) for node in running)
+
+    def _node(self, region: Region, node: ir.Node) -> int:
+        if all(constant_of(value) is not None for value in node.inputs if value is not None):
+            return 0
+        if is_op(node, "Transpose"):
+            return self._transpose(node)
+        view, inside = region.view(node), 0
+        if facts_of(node).copies is not None:
+            inside = self.prices.turned(bytes_inside(view, self.dims))
+        inside += copies_price(view, self.prices, self.dims)
+        inside += self.target.extra_price(view, self.prices, self.dims)
+        inside += reduction_price(view, None, self.prices, self.dims)
+        return self.prices.node + inside + form_price(view, Changes(), self.prices, self.dims)
+
+    def _transpose(self, node: ir.Node) -> int:
+        source, order = node.inputs[0], perm_of(node)
+        shape = None if source is None else shape_of(source)
+        if source is None or order is None or shape is None or len(shape) != order.rank:
+            return self.prices.node
+        if source.dtype is None:
+            return self.prices.node
+        move = Move.of(lengths_of(shape, self.dims), order)
+        price = self.prices.best_transpose if self.splits else self.prices.transpose
+        return price(move, item_bytes(source.dtype))

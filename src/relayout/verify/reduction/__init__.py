@@ -1,0 +1,1 @@
+"""The smallest parts of two models that still differ."""
