@@ -41,6 +41,7 @@ def test_two_unknown_lengths_stay_one_transpose() -> None:
     text = REVERSED.format("N").replace("56", "M")
     result = relayout.optimize(parse(text), target="ort", verify=False)
     assert len(transposes(result.model)) == 1
+    assert not result.changed
 
 
 def test_other_objectives_split_nothing() -> None:

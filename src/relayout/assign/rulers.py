@@ -8,14 +8,14 @@ from typing import Protocol
 
 from relayout.assign.drafts import Draft, NodeDraft
 from relayout.assign.frames import Tensor
-from relayout.layout.moves import Move
 from relayout.layout.permutation import Permutation
 from relayout.layout.shuffle import StoredOrder
 from relayout.layout.transport import Transport
-from relayout.ops.measure import item_bytes, lengths_of
+from relayout.ops.measure import item_bytes
 from relayout.targets.prices.table import RuntimePrices
 from relayout.targets.products import form_price
 from relayout.targets.reductions import reduction_price
+from relayout.targets.split_transposes import least_price
 
 
 class Ruler(Protocol):
@@ -86,6 +86,5 @@ class TimeRuler:
             return 0
         if tensor.lengths is None or value.dtype is None or len(tensor.lengths) != stored.rank:
             return self.prices.node
-        lengths = stored.reorder(lengths_of(tensor.lengths, self.dims))
-        move = Move.of(lengths, stored.inverse().then(wanted))
-        return self.prices.best_transpose(move, item_bytes(value.dtype))
+        shape, order = stored.reorder(tensor.lengths), stored.inverse().then(wanted)
+        return least_price(self.prices, shape, order, item_bytes(value.dtype), self.dims)

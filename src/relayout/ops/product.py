@@ -9,9 +9,9 @@ import onnx_ir as ir
 
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Changes, Refusal, Transport
-from relayout.ops import axis_maps, shuffles
+from relayout.ops import axis_maps, contrib_lengths, shuffles
 from relayout.ops.broadcasting import aligned
-from relayout.ops.facts import KnownLayout, LayoutFacts, NumberFacts, OpFacts
+from relayout.ops.facts import KnownLayout, LayoutFacts, LengthFacts, NumberFacts, OpFacts
 from relayout.ops.kernels import COMPLEX, INJECTIVE, OPAQUE, KernelFacts, Role, WeightRule
 from relayout.ops.kind import Kind
 from relayout.ops.matmul import (
@@ -214,6 +214,25 @@ FACTS: tuple[OpFacts, ...] = (
         kernel=OPAQUE,
         computes_only=False,
     ),
-    OpFacts(("FusedMatMul",), OF_ONE_RUNTIME, domain="com.microsoft", kernel=_multiplying()),
-    OpFacts(("TransposeMatMul",), OF_ONE_RUNTIME, domain="com.microsoft", computes_only=False),
+    OpFacts(
+        ("FusedMatMul",),
+        OF_ONE_RUNTIME,
+        domain="com.microsoft",
+        kernel=_multiplying(),
+        lengths=LengthFacts(shape=contrib_lengths.of_fused_product),
+    ),
+    OpFacts(
+        ("TransposeMatMul",),
+        OF_ONE_RUNTIME,
+        domain="com.microsoft",
+        computes_only=False,
+        lengths=LengthFacts(shape=contrib_lengths.of_fused_product),
+    ),
+    OpFacts(
+        ("MultiHeadAttention",),
+        ATTENTION,
+        domain="com.microsoft",
+        kernel=COMPLEX,
+        lengths=LengthFacts(shape=contrib_lengths.of_attention),
+    ),
 )

@@ -14,8 +14,7 @@ from relayout.layout.moves import Move
 from relayout.layout.permutation import Permutation
 from relayout.ops.measure import item_bytes, lengths_of
 from relayout.targets.prices.table import RuntimePrices
-
-FLATTEN_TAKES_ANY_TYPE = 9
+from relayout.targets.split_transposes import FLATTEN_TAKES_ANY_TYPE, can_be_split
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +45,7 @@ class SplitSlowTranspose:
             return None
         lengths = lengths_of(shape, self.dims)
         step = self.prices.split(Move.of(lengths, order), item_bytes(source.dtype))
-        if step is None or not _can_be_written(shape):
+        if step is None or not can_be_split(shape):
             return None
         first = _of_all_axes(step, lengths, order)
         between = self._between(node, source, first, shape, editor)
@@ -76,12 +75,6 @@ class SplitSlowTranspose:
             like=moved,
             shape=moved.shape,
         )
-
-
-def _can_be_written(shape: Shape) -> bool:
-    """Whether a Reshape can be given the lengths: at most one is left to be found."""
-    known = [length for length in shape if isinstance(length, int)]
-    return len(shape) - len(known) <= 1 and 0 not in known
 
 
 def _of_all_axes(merged: Permutation, lengths: tuple[int, ...], whole: Permutation) -> Permutation:

@@ -17,6 +17,7 @@ from relayout.targets.ort_attention import copies_price
 from relayout.targets.prices.table import RuntimePrices
 from relayout.targets.products import form_price
 from relayout.targets.reductions import reduction_price
+from relayout.targets.split_transposes import FLATTEN_TAKES_ANY_TYPE, least_price
 from relayout.targets.target import Target
 
 
@@ -57,7 +58,7 @@ class Prediction:
         if all(constant_of(value) is not None for value in node.inputs if value is not None):
             return 0
         if is_op(node, "Transpose"):
-            return self._transpose(node)
+            return self._transpose(region, node)
         view, inside = region.view(node), 0
         if facts_of(node).copies is not None:
             inside = self.prices.turned(bytes_inside(view, self.dims))
@@ -66,13 +67,14 @@ class Prediction:
         inside += reduction_price(view, None, self.prices, self.dims)
         return self.prices.node + inside + form_price(view, Changes(), self.prices, self.dims)
 
-    def _transpose(self, node: ir.Node) -> int:
+    def _transpose(self, region: Region, node: ir.Node) -> int:
         source, order = node.inputs[0], perm_of(node)
         shape = None if source is None else shape_of(source)
         if source is None or order is None or shape is None or len(shape) != order.rank:
             return self.prices.node
         if source.dtype is None:
             return self.prices.node
-        move = Move.of(lengths_of(shape, self.dims), order)
-        price = self.prices.best_transpose if self.splits else self.prices.transpose
-        return price(move, item_bytes(source.dtype))
+        size = item_bytes(source.dtype)
+        if self.splits and region.version >= FLATTEN_TAKES_ANY_TYPE:
+            return least_price(self.prices, shape, order, size, self.dims)
+        return self.prices.transpose(Move.of(lengths_of(shape, self.dims), order), size)
