@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import onnx
@@ -16,7 +16,7 @@ from relayout.ops.lengths.sweep import carry_lengths
 
 FLOAT = onnx.TensorProto.FLOAT
 OPSETS = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
-CASES = [
+CASES: list[tuple[str, list[tuple[int, ...]], dict[str, int]]] = [
     ("FusedMatMul", [(2, 3, 4), (2, 4, 5)], {}),
     ("FusedMatMul", [(2, 4, 3), (4, 5)], {"transA": 1}),
     ("FusedMatMul", [(3, 4), (2, 5, 4)], {"transB": 1}),
@@ -30,9 +30,12 @@ CASES = [
 ]
 
 
-def model_of(op_type: str, shapes: list[Shape], attributes: Mapping[str, int]) -> onnx.ModelProto:
+def model_of(
+    op_type: str, shapes: Sequence[Shape], attributes: Mapping[str, int]
+) -> onnx.ModelProto:
     names = [f"x{index}" for index in range(len(shapes))]
-    node = helper.make_node(op_type, names, ["y"], domain="com.microsoft", **attributes)
+    node = helper.make_node(op_type, names, ["y"], domain="com.microsoft")
+    node.attribute.extend(helper.make_attribute(*each) for each in attributes.items())
     inputs = [
         helper.make_tensor_value_info(name, FLOAT, shape)
         for name, shape in zip(names, shapes, strict=True)
@@ -49,7 +52,9 @@ def learned(model: onnx.ModelProto) -> Shape | None:
 
 
 @pytest.mark.parametrize(("op_type", "shapes", "attributes"), CASES)
-def test_numbers(op_type: str, shapes: list[Shape], attributes: Mapping[str, int]) -> None:
+def test_numbers(
+    op_type: str, shapes: list[tuple[int, ...]], attributes: Mapping[str, int]
+) -> None:
     model = model_of(op_type, shapes, attributes)
     session = onnxruntime.InferenceSession(model.SerializeToString())
     feeds = {f"x{index}": np.ones(shape, np.float32) for index, shape in enumerate(shapes)}
