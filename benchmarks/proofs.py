@@ -4,9 +4,10 @@ python -m benchmarks.proofs PATH ... [--only NAME ...] [--target NAME ...] [--mi
 python -m benchmarks.proofs PATH --made FOLDER
 
 PATH is a zoo as for `benchmarks.zoo`. A line for each model that is not proved, or only under a
-condition; without `--minimize` each target has its own objective; then, a line a target, how many are 'identical', 'equal modulo ledger', the same
-file as given or not proved, and the seconds of CPU of all proofs and of all optimisations. With
-`--made` the files of the same name in a folder are judged, whatever tool made them.
+condition; then, a line a target, how many are 'identical', 'equal modulo ledger', the same
+file as given or not proved, and the seconds of CPU of all proofs and of all optimisations. Without
+`--minimize` each target has the objective that is its own. With `--made` the files of the same name
+in a folder are judged, whatever tool made them.
 """
 
 from __future__ import annotations
