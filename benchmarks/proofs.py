@@ -5,8 +5,9 @@ python -m benchmarks.proofs PATH --made FOLDER
 
 PATH is a zoo as for `benchmarks.zoo`. A line for each model that is not proved, or only under a
 condition; then, a line a target, how many are 'identical', 'equal modulo ledger', the same
-file as given or not proved, and the seconds of CPU of all proofs and of all optimisations. With
-`--made` the files of the same name in a folder are judged, whatever tool made them.
+file as given or not proved, and the seconds of CPU of all proofs and of all optimisations. Without
+`--minimize` each target has the objective that is its own. With `--made` the files of the same name
+in a folder are judged, whatever tool made them.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def timed(given: Path, made: Path) -> tuple[ModelProof, float]:
     return proof, time.process_time() - start
 
 
-def of_target(zoo: Zoo, target: str, minimize: str) -> Tally:
+def of_target(zoo: Zoo, target: str, minimize: str | None) -> Tally:
     tally = Tally()
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder) / "made.onnx"
@@ -103,7 +104,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", default=[])
     targets = [name for name in TARGETS if name not in NOT_OPTIMISED]
     parser.add_argument("--target", nargs="+", default=targets)
-    parser.add_argument("--minimize", default="bytes")
+    parser.add_argument("--minimize")
     parser.add_argument("--made", type=Path)
     options = parser.parse_args()
     zoo = Zoo(options.paths, options.only)

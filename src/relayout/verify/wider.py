@@ -32,15 +32,21 @@ FROM_SINGLE: dict[int, int] = {TensorProto.FLOAT: TensorProto.DOUBLE}
 TYPE_ATTRIBUTES = ("to", "dtype")
 NARROW = frozenset(
     (
-        *("Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "AveragePool", "Celu", "Conv"),
-        *("ConvTranspose", "Cosh", "Elu", "Erf", "Gelu", "GlobalAveragePool", "GlobalMaxPool"),
-        *("HardSigmoid", "InstanceNormalization", "LRN", "LeakyRelu", "Mean", "PRelu", "Resize"),
-        *("Selu", "Sinh", "Softplus", "Softsign", "Tan", "ThresholdedRelu"),
+        *("Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "AveragePool", "Celu", "Col2Im"),
+        *("Conv", "ConvTranspose", "Cosh", "Det", "Elu", "Erf", "GRU", "Gelu"),
+        *("GlobalAveragePool", "GlobalMaxPool", "HardSigmoid", "HardSwish", "Hardmax"),
+        *("InstanceNormalization", "LRN", "LSTM", "LeakyRelu", "LpPool", "MaxUnpool", "Mean"),
+        *("MeanVarianceNormalization", "Mish", "PRelu", "RNN", "Resize", "Selu", "Sinh"),
+        *("Softplus", "Softsign", "Tan", "ThresholdedRelu"),
     )
 )
 """Operators from floats to floats that ONNX Runtime computes in float32 at the most."""
-FLOAT_OPERANDS = {"Resize": 3}
-"""How many operands of these are floats, where not all are; they come first."""
+WHOLE_OPERANDS = {
+    **dict.fromkeys(("GRU", "LSTM", "RNN"), (4,)),
+    **dict.fromkeys(("Col2Im", "MaxUnpool"), (1, 2)),
+    "Resize": (3,),
+}
+"""Operands of these that are whole numbers: lengths and indices."""
 NOT_WIDENED = frozenset(
     (
         *("Attention", "DequantizeLinear", "DynamicQuantizeLinear", "GroupNormalization"),
@@ -150,8 +156,8 @@ def _widened_constant(node: onnx.NodeProto) -> onnx.NodeProto:
 def _in_between(node: onnx.NodeProto) -> list[onnx.NodeProto]:
     """An operator on float32, between casts."""
     results = [name for name in node.output if name]
-    count = FLOAT_OPERANDS.get(node.op_type, len(node.input))
-    reads = [name for name in node.input[:count] if name]
+    whole = WHOLE_OPERANDS.get(node.op_type, ())
+    reads = [name for i, name in enumerate(node.input) if name and i not in whole]
     before = [
         helper.make_node("Cast", [name], [f"{results[0]}/narrow/{i}"], to=TensorProto.FLOAT)
         for i, name in enumerate(reads)
@@ -161,6 +167,8 @@ def _in_between(node: onnx.NodeProto) -> list[onnx.NodeProto]:
         for name in results
     ]
     narrow = {name: cast.output[0] for name, cast in zip(reads, before, strict=True)}
-    node.input[:] = [narrow.get(name, name) for name in node.input]
+    node.input[:] = [
+        name if i in whole else narrow.get(name, name) for i, name in enumerate(node.input)
+    ]
     node.output[:] = [f"{name}/narrow" if name else "" for name in node.output]
     return [*before, node, *after]

@@ -325,3 +325,13 @@ def test_a_large_number_beside_small_ones_hides_no_difference(tmp_path: Path) ->
         constants={"c": bias + mask, "c'": other + mask},
     )
     assert not pair.proof(tmp_path).holds
+
+
+@pytest.mark.parametrize("variance", [0.0, -1.0])
+def test_a_factor_that_is_no_number_hides_no_other_mean(variance: float, tmp_path: Path) -> None:
+    """With a variance of 0 the sign of x less the mean is all that is left of it."""
+    channels = {"g": drawn(3, seed=1), "h": drawn(3, seed=2), "v": np.full(3, variance, np.float32)}
+    body = "y = BatchNormalization <epsilon = 0.0> (x, g, h, m, v)"
+    means = {"m": drawn(3, seed=3), "m'": drawn(3, seed=4)}
+    pair = Pair("float[2,3,4] x", body, body, constants={**channels, **means})
+    assert not pair.proof(tmp_path).holds

@@ -161,8 +161,12 @@ def _batch(call: NodeCall) -> list[TermValue]:
         return plain
     arrays = [array_of(call.table, value) for value in parameters]
     scale, bias, mean, variance = (array.astype(np.float64) for array in arrays)
-    factor = scale / np.sqrt(variance + call.attribute("epsilon", EPSILON[""]))
-    parts = (factor, bias - mean * factor)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        factor = scale / np.sqrt(variance + call.attribute("epsilon", EPSILON[""]))
+        parts = (factor, bias - mean * factor)
+    if not np.isfinite(parts).all():
+        # What is left of a difference of infinities does not say what they were made of.
+        return plain
     value = call.operand(0)
     factors, biases = (unsqueezed(call.constant(part), range(1, value.rank - 1)) for part in parts)
     return [added(call.table, [multiplied(call.table, [value, factors]), biases])]
