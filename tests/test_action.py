@@ -57,7 +57,7 @@ def test_the_last_step_checks_and_tells(most: str, code: int, folder: Path) -> N
 
 def test_inputs_reach_the_shell_as_data_only() -> None:
     """What a workflow passes on is never part of a script."""
-    scripts = re.findall(r"run: (?!\|)(.*)$", TEXT, flags=re.MULTILINE) + [last_script()]
+    scripts = [*re.findall(r"run: (?!\|)(.*)$", TEXT, flags=re.MULTILINE), last_script()]
     assert not any("${{" in script for script in scripts)
     assert set(re.findall(r"inputs\.([\w-]+)", TEXT)) == {
         *("models", "max-transposes", "python-version")

@@ -7,6 +7,4 @@ from importlib.util import find_spec
 from relayout.errors import RelayoutError
 
 if any(find_spec(name) is None for name in ("ai_edge_litert", "flatbuffers")):
-    raise RelayoutError(
-        "compiling for LiteRT needs its interpreter: pip install 'relayout[litert]'"
-    )
+    raise RelayoutError("compiling for LiteRT needs its package: pip install 'relayout[litert]'")
