@@ -277,16 +277,29 @@ def test_progress_tells_of_every_attempt() -> None:
     assert len(told) == len(set(told))
 
 
-@pytest.mark.parametrize("command", ["bench", "run"])
+@pytest.mark.parametrize(
+    ("arguments", "missing"),
+    [
+        (["bench"], ("torch", "torch")),
+        (["run"], ("torch", "torch")),
+        (["compile", "-o", "out.tflite", "--target", "litert"], ("ai_edge_litert", "litert")),
+    ],
+)
 def test_a_missing_package_is_named_with_the_command_that_installs_it(
-    command: str, given: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    arguments: list[str],
+    missing: tuple[str, str],
+    given: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(sys.modules, "torch", None)
-    for name in [name for name in sys.modules if name.startswith("relayout.backends.torch")]:
+    package, extra = missing
+    monkeypatch.setitem(sys.modules, package, None)
+    for name in [name for name in sys.modules if name.startswith(f"relayout.backends.{extra}")]:
         monkeypatch.delitem(sys.modules, name)
-    assert main([command, str(given)]) == 2
+    command, *rest = arguments
+    assert main([command, str(given), *rest]) == 2
     (told,) = capsys.readouterr().err.splitlines()
-    assert told.endswith("needs torch: pip install 'relayout[torch]'")
+    assert told.endswith(f": pip install 'relayout[{extra}]'")
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -11,10 +11,12 @@ from relayout.cli.compile import add_device
 from relayout.cli.terminal import (
     add_numbers,
     add_report,
+    add_trace,
     count,
     numeric_options,
     progress,
     show,
+    traced,
     write_report,
 )
 
@@ -34,12 +36,13 @@ def add_parser(commands: Any) -> None:
     add_device(parser)
     add_numbers(parser)
     add_report(parser)
+    add_trace(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(command=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    with progress() as stage:
+    with traced(options) as tracks, progress() as stage:
         stage("reading")
         from relayout.backends.torch.timing import time_model
         from relayout.backends.torch.verification import drawn_feeds
@@ -55,7 +58,9 @@ def run(options: argparse.Namespace) -> int:
             rounds=max(1, options.rounds),
             dims=dict(options.dim),
             stage=stage,
+            ran=lambda way, span: tracks.setdefault(way, []).append(span),
         )
+        tracks["steps"] = [*stage.spans()]
     spans = [(each.way, each.median, each.low, each.high) for each in times]
     write_report(options, lambda: timing_page(path, spans))
     own = times[0].median

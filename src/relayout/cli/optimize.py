@@ -14,12 +14,14 @@ from relayout.cli.terminal import (
     add_form,
     add_numbers,
     add_report,
+    add_trace,
     choosing,
     count,
     named_layout,
     numeric_options,
     progress,
     show,
+    traced,
 )
 from relayout.errors import RelayoutError
 from relayout.graph.collector import paused_collector
@@ -82,6 +84,7 @@ def add_parser(commands: Any) -> None:
     told.add_argument("--suggest", action="store_true", help=SUGGEST_HELP)
     told.add_argument("--certificate", metavar="C.json", help="write the proof of the choice")
     add_report(told)
+    add_trace(told)
     add_form(told)
     parser.set_defaults(command=run)
 
@@ -109,7 +112,7 @@ def _run(options: argparse.Namespace) -> int:
         record = result.record()
         show(options, record.to_json(), run_text(record, every=options.all))
 
-    with progress() as stage:
+    with traced(options) as tracks, progress() as stage:
 
         def ready(result: Result) -> None:
             stage.end()
@@ -131,11 +134,13 @@ def _run(options: argparse.Namespace) -> int:
             inputs=numeric_options(options),
             certificate=options.certificate,
             report=options.report,
+            model_explorer=options.model_explorer,
             suggest=options.suggest,
             measure=_measuring(options),
             ready=ready,
             stage=stage,
         )
+        tracks |= {"steps": [*stage.spans()], "passes": [*result.spans]}
     if not result.accepted:
         report(result)
     return DONE if result.accepted else REFUSED

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
     from relayout.report.html.page import Page
+    from relayout.report.trace import Span
     from relayout.verify.verdict import NumericOptions
 
 
@@ -132,15 +134,24 @@ class Progress:
     """What is being done now, in which step and for how long, on a terminal's error stream."""
 
     def __init__(self, bar: Bar | None = None) -> None:
-        self._bar, self._steps = bar, 0
+        self._bar = bar
+        self._begun: list[tuple[str, float]] = []
         if bar is not None:
             bar.add_task("starting")
 
     def __call__(self, stage: str) -> None:
-        self._steps += 1
+        self._begun.append((stage, time.perf_counter()))
         if self._bar is not None:
             (task,) = self._bar.task_ids
-            self._bar.update(task, description=f"step {self._steps}: {stage}")
+            self._bar.update(task, description=f"step {len(self._begun)}: {stage}")
+
+    def spans(self) -> Iterator[Span]:
+        """What was done up to now; a step lasts until the next one begins."""
+        from relayout.report.trace import Span
+
+        ends = [*(begun for _, begun in self._begun[1:]), time.perf_counter()]
+        for (stage, begun), end in zip(self._begun, ends, strict=True):
+            yield Span(stage, begun, end - begun)
 
     def end(self) -> None:
         """Leave the terminal to what is printed next."""
@@ -197,20 +208,45 @@ def choosing(options: argparse.Namespace) -> dict[str, Any]:
 
 def add_report(parser: Options) -> None:
     parser.add_argument("--report", metavar="R.html", help=REPORT_HELP)
+    parser.add_argument("--model-explorer", metavar="DIR", help=EXPLORER_HELP)
 
 
 def write_report(options: argparse.Namespace, page: Callable[[], Page]) -> None:
-    """Write the page that was asked for, if one was."""
-    from relayout.graph.io.destination import Destination, Document, write_documents
+    """Write the page and the graphs that were asked for, if any were."""
+    from relayout.graph.io.destination import write_documents
+    from relayout.optimizer.report_files import ReportFiles
 
-    if options.report is None:
+    files = ReportFiles.of(options.report, options.model_explorer)
+    if not files.are_asked:
         return
-    place = Destination.of(options.report)
     with TemporaryDirectory(prefix="relayout-") as scratch:
-        write_documents([Document(place, page().html().encode())], Path(scratch))
+        write_documents([*files.documents(page())], Path(scratch))
 
 
 REPORT_HELP = "write a page for browsers, with the graph, in one file"
+EXPLORER_HELP = "write the graph, or both, as files for Model Explorer into this folder"
+
+
+def add_trace(parser: Options) -> None:
+    parser.add_argument("--trace", metavar="T.json", help=TRACE_HELP)
+
+
+@contextmanager
+def traced(options: argparse.Namespace) -> Iterator[dict[str, list[Span]]]:
+    """Spans by track, to be filled, and written where a trace was asked for."""
+    from relayout.graph.io.destination import Destination, Document, write_documents
+    from relayout.report.trace import trace
+
+    place = None if options.trace is None else Destination.of(options.trace)
+    tracks: dict[str, list[Span]] = {}
+    yield tracks
+    if place is not None:
+        with TemporaryDirectory(prefix="relayout-") as scratch:
+            content = json.dumps(trace(tracks)).encode()
+            write_documents([Document(place, content)], Path(scratch))
+
+
+TRACE_HELP = "write what took how long, as trace events, which Perfetto opens"
 
 
 def add_form(parser: Options) -> None:

@@ -17,6 +17,7 @@ from relayout.ops.measure import Measure, Objective, bytes_of_constants, most_ax
 from relayout.ops.quantised_groups import has_quantised_groups
 from relayout.optimizer.pipeline import Checking, Outcome, Timing, Vanishing, chosen
 from relayout.optimizer.prepare import Prepared
+from relayout.report.trace import Span
 from relayout.targets.prediction import measure_on
 from relayout.targets.target import Target
 
@@ -77,8 +78,8 @@ class Trial:
     lacking: tuple[int, int]
     """Nodes in an order that the target has no kernel for, before and after."""
     outcomes: tuple[Outcome, ...]
-    passes: Mapping[str, float]
-    """Seconds by pass."""
+    spans: tuple[Span, ...]
+    """When each pass ran, those that all attempts have in common first."""
     seconds: float
     verdict: str = KEPT
     """Why it was kept or dropped."""
@@ -229,7 +230,7 @@ class Search:
         prepared, terms = self.prepared, attempt.terms
         loaded = prepared.simplified.clone()
         choose = self.choosing(terms)
-        timing, vanishing = Timing(dict(prepared.seconds)), Vanishing(dict(prepared.removed_by))
+        timing, vanishing = Timing([*prepared.spans]), Vanishing(dict(prepared.removed_by))
         pipeline = chosen(terms.target, choose, by_factors=attempt.by_factors)
         outcomes = pipeline.run(loaded.ir, [Checking(prepared.interface), timing, vanishing])
         if attempt.note:
@@ -242,7 +243,7 @@ class Search:
             measured=measure_on(terms.target, loaded.ir, terms.dims, splits=True),
             lacking=(prepared.lacking, terms.target.lacking(loaded.ir)),
             outcomes=(*prepared.outcomes, *outcomes),
-            passes=timing.seconds,
+            spans=tuple(timing.spans),
             seconds=time.perf_counter() - since,
             enlarges=terms.target.keep_size and self._enlarges(loaded),
             exceeds=self._exceeds(loaded, terms.target),

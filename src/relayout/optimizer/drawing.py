@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from relayout.layout.move_class import move_class
 from relayout.ops.measure import bytes_of, bytes_of_move
 from relayout.ops.registry import facts_of
 from relayout.optimizer.describe import known_length, shape_text
-from relayout.report.explanation import Explanation, sides
+from relayout.report.explanation import Explanation, causes, sides
 from relayout.report.html.drawn import (
     INPUT,
     OUTPUT,
@@ -134,7 +134,8 @@ class _Gathering:
             perm=None if order is None else order.axes,
             move=move_class(order.axes, shape).value if fits and order and shape else "",
             bytes_moved=bytes_of_move(node, self.told.dims),
-            why=() if why is None else tuple(_why(why)),
+            why=() if why is None else tuple(_why(why, sides)),
+            causes=() if why is None else tuple(_why(why, causes)),
             removed_by=self.told.removed_by.get(name, ""),
         )
 
@@ -204,10 +205,12 @@ def _kind(colour: Colour | None) -> str:
     return {1: "first", colour.layout.rank - 1: "last"}.get(place, "tensor")
 
 
-def _why(why: Explanation) -> Iterator[str]:
+def _why(
+    why: Explanation, told: Callable[[Explanation], Iterator[tuple[str, str]]]
+) -> Iterator[str]:
     if why.note:
         yield why.note
-    yield from (f"{label} {text}" for label, text in sides(why))
+    yield from (f"{label} {text}" for label, text in told(why))
 
 
 def _attributes(node: ir.Node) -> str:

@@ -49,9 +49,11 @@ from relayout.optimizer.offers import offers
 from relayout.optimizer.pages import run_page
 from relayout.optimizer.pipeline import split_slow_transposes
 from relayout.optimizer.prepare import Prepared, as_asked, fixed, prepare
+from relayout.optimizer.report_files import ReportFiles
 from relayout.optimizer.result import Result, verdict_text
 from relayout.optimizer.rounds import in_rounds
 from relayout.report.records import AttemptRecord
+from relayout.report.trace import seconds_by_name
 from relayout.targets.prediction import measure_on
 from relayout.targets.prices.table import RuntimePrices
 from relayout.targets.target import ONNX, Target, asked_objective, target_of, with_prices
@@ -87,6 +89,7 @@ def optimize(
     inputs: NumericOptions | None = None,
     certificate: Output | None = None,
     report: Output | None = None,
+    model_explorer: str | PathLike[str] | None = None,
     suggest: bool = False,
     measure: Measuring | None = None,
     ready: Ready = lambda _: None,
@@ -117,7 +120,8 @@ def optimize(
     `output` is a path or a binary file open for writing. Nothing is written if the numbers differ
     or cannot be compared. A model for which nothing better was found is written as it came, byte
     for byte. The proof of the choice is written to `certificate` together with the model, and a
-    page for browsers to `report`, with the graphs before and after. With `suggest`, options are
+    page for browsers to `report`, with the graphs before and after; both graphs, for Model
+    Explorer, into the folder `model_explorer`. With `suggest`, options are
     tried that might leave fewer Transposes, and those that do are reported.
     With `measure`, models made by every objective, with attentions raised to operators and without,
     take turns in the runtime of the target; the fastest is kept, or the given model if none is
@@ -127,7 +131,7 @@ def optimize(
     inputs = replace(inputs or NumericOptions(), fix_defaults=fix_defaults)
     solver = strategy_of(strategy)
     place, proof = _destinations(output, certificate, source, solver)
-    page = None if report is None else Destination.of(report)
+    reports = ReportFiles.of(report, model_explorer)
     priced = with_prices(target, prices)
     objective = asked_objective(priced, minimize)
     runtime = target_of(
@@ -149,7 +153,7 @@ def optimize(
         given = in_asked_layouts(given, input_layouts or {}, output_layouts or {})
     check_names(given, inputs)
     compared = inputs if verify else None
-    road = _Road(given, place, proof, page, compared, ready, stage, comparing, fix_defaults)
+    road = _Road(given, place, proof, reports, compared, ready, stage, comparing, fix_defaults)
     asked = as_asked(given, opset, fix_defaults=fix_defaults)
     if asked.frozen is not None:
         return road.copied(terms, asked.frozen)
@@ -253,7 +257,7 @@ class _Road:
     given: LoadedModel
     output: Destination | None
     certificate: Destination | None
-    report: Destination | None
+    reports: ReportFiles
     inputs: NumericOptions | None
     """What the numbers are compared on; None where they are not compared."""
     ready: Ready
@@ -286,6 +290,7 @@ class _Road:
             _result(trials, search.prepared, trial.loaded),
             rounds=tuple(self._taken(trials)),
             attempts=tuple(map(_attempt_record, search.trials)),
+            spans=tuple(dict.fromkeys(span for each in search.trials for span in each.spans)),
             stated=None if is_split else trial.stated,
             informed=search.prepared.informed,
         )
@@ -334,9 +339,9 @@ class _Road:
             if self.certificate is not None and result.chooses:
                 proof = delivered.certified(delivery.staged)
                 yield Document(self.certificate, json.dumps(proof).encode())
-            if self.report is not None:
+            if self.reports.are_asked:
                 self.stage("drawing")
-                yield Document(self.report, run_page(delivered).html().encode())
+                yield from self.reports.documents(run_page(delivered))
             self.ready(delivered)
 
         delivery = deliver(
@@ -357,11 +362,9 @@ def _result(trials: Sequence[Trial], prepared: Prepared, loaded: LoadedModel) ->
     """What came of the rounds that found something, the last of which made the model."""
     trial = trials[-1]
     outcomes = tuple(outcome for each in trials for outcome in each.outcomes)
-    names = dict.fromkeys(name for each in trials for name in each.passes)
-    passes = {name: sum(each.passes.get(name, 0.0) for each in trials) for name in names}
     return Result(
         *(loaded, trial.choose, trials[0].before, trial.after, outcomes, trial.improves),
-        passes,
+        seconds_by_name(span for each in trials for span in each.spans),
         lacking=(trials[0].lacking[0], trial.still_lacking),
         spelt_out=prepared.spelt_out,
         least=trial.least,

@@ -14,6 +14,7 @@ from relayout.assign.terms import Terms
 from relayout.graph.editing.naming import name_transposes
 from relayout.graph.invariants import Signature, check
 from relayout.ops.measure import moving_transposes
+from relayout.report.trace import Span
 from relayout.rewrite.atoms import MOST_AXES, JoinReshapes, RaiseSplit, SinkMerge
 from relayout.rewrite.attention import JoinHeads, RaiseAttention
 from relayout.rewrite.attention_left import spelt_out
@@ -322,9 +323,9 @@ def _names_of_transposes(model: ir.Model) -> Iterator[str]:
 
 @dataclass(slots=True)
 class Timing:
-    """How long each pass took."""
+    """When each pass ran, and for how long."""
 
-    seconds: dict[str, float] = field(default_factory=dict)
+    spans: list[Span] = field(default_factory=list)
     _since: float = 0.0
 
     def before(self, _step: Pass, _model: ir.Model) -> None:
@@ -332,7 +333,7 @@ class Timing:
 
     def after(self, outcome: Outcome, _model: ir.Model) -> None:
         spent = time.perf_counter() - self._since
-        self.seconds[outcome.name] = self.seconds.get(outcome.name, 0.0) + spent
+        self.spans.append(Span(outcome.name, self._since, spent))
 
 
 def split_slow_transposes(model: ir.Model, terms: Terms) -> bool:

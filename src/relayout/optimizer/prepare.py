@@ -24,6 +24,7 @@ from relayout.optimizer.pipeline import (
     learn_shapes,
     local_rules,
 )
+from relayout.report.trace import Span
 from relayout.rewrite.refine import adopt_shapes, has_vague_moves
 from relayout.targets.kernels import check_kernels
 from relayout.targets.prediction import measure_on
@@ -42,7 +43,8 @@ class Prepared:
     lacking: int
     """Nodes in an order that the target has no kernel for."""
     outcomes: tuple[Outcome, ...]
-    seconds: Mapping[str, float]
+    spans: tuple[Span, ...]
+    """When each pass ran."""
     spelt_out: Mapping[str, Sequence[str]]
     """Why attentions are not raised to operators, with the names of their Softmaxes."""
     is_vague: bool
@@ -88,7 +90,7 @@ def prepare(
         before=measure_on(target, informed.ir, dims, splits=is_made),
         lacking=target.lacking(informed.ir),
         outcomes=tuple(outcomes),
-        seconds=timing.seconds,
+        spans=tuple(timing.spans),
         spelt_out=watching.reasons,
         target=target,
         is_made=is_made,

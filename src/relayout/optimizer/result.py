@@ -38,6 +38,7 @@ from relayout.report.records import (
     TransposeRecord,
 )
 from relayout.report.text import bytes_text
+from relayout.report.trace import Span
 from relayout.verify.verdict import NumericVerdict
 
 NOT_VERIFIED = "not verified, as asked"
@@ -95,6 +96,8 @@ class Result:
     """The result as layout problems, where it was looked at again."""
     measured: MeasuredRecord | None = None
     """How long candidates took in the target's runtime, where that was asked for."""
+    spans: tuple[Span, ...] = ()
+    """When each pass of each attempt ran, by `time.perf_counter`."""
 
     @property
     def applied(self) -> Counter[str]:

@@ -58,3 +58,11 @@ def sides(
             yield label, f"{who}: {reason}" if op_type else reason
         if demands.more:
             yield label, f"{demands.more} more"
+
+
+def causes(why: Explanation) -> Iterator[tuple[str, str]]:
+    """What conflicts, without the names of those that demand it: a label and each reason once."""
+    for label, demands in (("stored for", why.stored_for), ("wanted by", why.wanted_by)):
+        for op_type, reason in dict.fromkeys((each.op_type, each.reason) for each in demands.named):
+            who = "" if reason.startswith(op_type) else f"{op_type} "
+            yield f"{label}:", f"{who}{reason}"

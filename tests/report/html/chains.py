@@ -15,6 +15,7 @@ from relayout.report.html.drawn import (
 
 HOSTILE = "</script><img src=x onerror=\"document.title='taken'\"><!--"
 WHY = ("wanted by conv: Conv takes its channels from axis 1",)
+CAUSES = ("wanted by: Conv takes its channels from axis 1",)
 
 
 def chain(ops: list[str], names: list[str] | None = None) -> DrawnGraph:
@@ -22,7 +23,7 @@ def chain(ops: list[str], names: list[str] | None = None) -> DrawnGraph:
     values, nodes, content = [_value("x", 0, 0)], [DrawnNode(INPUT, "x", (), (0,))], 0
     for number, op in enumerate(ops):
         name = names[number] if names else f"{op}{number}"
-        moves = DrawnTranspose((0, 2, 3, 1), "one axis moves", 1000 + number, WHY)
+        moves = DrawnTranspose((0, 2, 3, 1), "one axis moves", 1000 + number, WHY, CAUSES)
         content += op != "T"
         values.append(_value(f"v{number}", content, number))
         made = DrawnNode("Transpose" if op == "T" else op, name, (number,), (number + 1,))

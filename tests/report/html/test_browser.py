@@ -132,6 +132,16 @@ def test_hostile_names_are_shown_and_do_nothing(tmp_path: Path) -> None:
     assert HOSTILE in found["shown"]
 
 
+def test_transposes_left_are_told_once_for_what_causes_them(tmp_path: Path) -> None:
+    graph = chain(["T", "Relu", "T"])
+    page = Page("m", "", "", before=graph, offers=("--opset 23 would leave 0",))
+    script = 'return { left: document.getElementById("left").innerText };'
+    told = found_in(page, script, tmp_path)["left"]
+    assert told.count("perm 0 2 3 1") == 1
+    assert told.count("wanted by: Conv takes its channels from axis 1") == 1
+    assert told.index("--opset 23") < told.index("perm 0 2 3 1")
+
+
 def test_a_link_leads_to_its_node(tmp_path: Path) -> None:
     page = Page("m", "", "", before=chain(["Relu"] * 40 + ["T"] + ["Relu"] * 40))
     script = "return { name: page.graph.any(page.view.selected).n };"

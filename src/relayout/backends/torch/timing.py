@@ -7,15 +7,19 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import onnxruntime
 import torch
 
 from relayout.backends.options import CompileOptions
 from relayout.backends.torch.compiling import compile_model
+from relayout.report.trace import Span
 
 RELAYOUT = "relayout"
+
+Ran: TypeAlias = Callable[[str, Span], None]
+"""Called with the way and the time of each run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,7 @@ def time_model(
     rounds: int,
     dims: Mapping[str, int],
     stage: Callable[[str], None],
+    ran: Ran = lambda _way, _span: None,
 ) -> list[Timed]:
     """A model compiled with fused kernels and without, and on ONNX Runtime as it is."""
     stage("compiling")
@@ -53,7 +58,7 @@ def time_model(
     if device == "cpu":
         runs["ONNX Runtime"] = _ort(path, feeds)
     stage("timing")
-    return _in_turns(runs, rounds, device)
+    return _in_turns(runs, rounds, device, ran)
 
 
 def _ort(path: Path, feeds: Mapping[str, Any]) -> Callable[[], Any]:
@@ -63,7 +68,9 @@ def _ort(path: Path, feeds: Mapping[str, Any]) -> Callable[[], Any]:
     return lambda: session.run(None, dict(feeds))
 
 
-def _in_turns(runs: Mapping[str, Callable[[], Any]], rounds: int, device: str) -> list[Timed]:
+def _in_turns(
+    runs: Mapping[str, Callable[[], Any]], rounds: int, device: str, ran: Ran
+) -> list[Timed]:
     """One run of each, again and again: what disturbs the machine disturbs all alike."""
     taken: dict[str, list[float]] = {way: [] for way in runs}
     for _ in range(rounds + 1):
@@ -72,7 +79,9 @@ def _in_turns(runs: Mapping[str, Callable[[], Any]], rounds: int, device: str) -
             run()
             if device.startswith("cuda"):
                 torch.cuda.synchronize()
-            taken[way].append(1e3 * (time.perf_counter() - since))
+            spent = time.perf_counter() - since
+            taken[way].append(1e3 * spent)
+            ran(way, Span("run", since, spent))
     return [_timed(way, sorted(times[1:])) for way, times in taken.items()]
 
 

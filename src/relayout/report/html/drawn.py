@@ -35,6 +35,8 @@ class DrawnTranspose:
     bytes_moved: int
     why: tuple[str, ...] = ()
     """Why it is there."""
+    causes: tuple[str, ...] = ()
+    """The same without names, alike for Transposes that are there for the same reasons."""
     removed_by: str = ""
     """Which step removed it."""
 

@@ -95,6 +95,7 @@ def _side(node: DrawnNode) -> Data:
             "m": moved.move,
             "y": moved.bytes_moved,
             "why": list(moved.why),
+            "c": list(moved.causes),
             "by": moved.removed_by,
         }
     return data

@@ -55,7 +55,7 @@ function tables(data) {
 
 // A line of an explanation, with what it begins with made visible.
 function reason(line) {
-  const match = /^(stored for|wanted by) (.*)$/s.exec(line);
+  const match = /^((?:stored for|wanted by):?) (.*)$/s.exec(line);
   return match ? element("div", {}, element("b", {}, match[1]), " " + match[2]) : element("div", { className: "soft" }, line);
 }
 
@@ -127,7 +127,7 @@ class Page {
     for (const item of this.graph.moving) {
       const move = this.graph.transpose(item, pane);
       if (!move) continue;
-      const alike = JSON.stringify([move.p, move.why.map(line => line.replace(/\S*[\d/.]\S*/g, "#"))]);
+      const alike = move.c.length ? JSON.stringify(move.c.map(line => line.replace(/[\d, ]+(and [\d]+)?/g, " "))) : "perm " + move.p;
       groups.set(alike, [...(groups.get(alike) || []), item]);
     }
     const list = [...groups.values()].sort((a, b) => this.moved(b, pane) - this.moved(a, pane));
@@ -135,16 +135,17 @@ class Page {
     const target = find("left");
     target.append(element("h2", {}, both ? (left ? `Left: ${plural(left, "Transpose")}, and why` : "No Transpose is left") : (left ? `${plural(left, "Transpose")}, and why` : "No Transposes")));
     if (both && !left && removed > 0) target.append(element("p", { className: "soft" }, removed === 1 ? "The one there was is removed; a dashed mark in the graph shows where it was." : `All ${removed} are removed; dashed marks in the graph show where they were.`));
+    if (this.data.offers.length) target.append(element("div", { className: "offer" }, ...this.data.offers.map(offer => element("div", {}, offer))));
     for (const items of list) {
-      const move = this.graph.transpose(items[0], pane), many = items.length > 1 ? `${items.length} × ` : "";
+      const move = this.graph.transpose(items[0], pane), perms = new Set(items.map(each => String(this.graph.transpose(each, pane).p)));
+      const what = perms.size > 1 ? `${items.length} with ${perms.size} perms` : `${items.length > 1 ? items.length + " × " : ""}perm ${move.p ? move.p.join(" ") : "?"}`;
       const names = items.slice(0, 4).map(item => element("li", {}, this.link(item, pane)));
       target.append(element("div", { className: "why" },
-        element("div", { className: "what" }, `${many}perm ${move.p ? move.p.join(" ") : "?"}, ${bytes(this.moved(items, pane))}`),
-        element("div", { className: "soft" }, move.m),
-        ...move.why.map(reason),
+        element("div", { className: "what" }, `${what}, ${bytes(this.moved(items, pane))}`),
+        element("div", { className: "soft" }, [...new Set(items.map(each => this.graph.transpose(each, pane).m))].join(", ")),
+        ...move.c.map(reason),
         element("ul", {}, ...names, items.length > 4 ? element("li", { className: "soft" }, `${items.length - 4} more (n goes through them)`) : null)));
     }
-    for (const offer of this.data.offers) target.append(element("div", { className: "offer" }, offer));
   }
   moved(items, pane) { return items.reduce((sum, item) => sum + this.graph.transpose(item, pane).y, 0); }
   link(item, pane) { const side = this.graph.side(item, pane) || this.graph.any(item); return element("button", { className: "link mono", type: "button", onclick: () => this.view.show(item) }, side.n || side.op); }
