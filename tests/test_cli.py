@@ -277,11 +277,29 @@ def test_progress_tells_of_every_attempt() -> None:
     assert len(told) == len(set(told))
 
 
+@pytest.fixture
+def _no_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    for name in [name for name in sys.modules if name.startswith("relayout.backends.torch")]:
+        monkeypatch.delitem(sys.modules, name)
+
+
+@pytest.mark.usefixtures("_no_torch")
+def test_models_run_and_are_timed_without_torch(
+    given: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", str(given), "--dim", "N=2", "--backend", "ort"]) == 0
+    assert "float32" in capsys.readouterr().out
+    assert main(["bench", str(given), "--seconds", "0.1", "--threads", "1"]) == 0
+    told = capsys.readouterr().out
+    assert "ort, as given" in told
+    assert "torch" not in told
+
+
 @pytest.mark.parametrize(
     ("arguments", "missing"),
     [
-        (["bench"], ("torch", "torch")),
-        (["run"], ("torch", "torch")),
+        (["run", "--dim", "N=2"], ("torch", "torch")),
         (["compile", "-o", "out.tflite", "--target", "litert"], ("ai_edge_litert", "litert")),
     ],
 )

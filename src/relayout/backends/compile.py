@@ -6,16 +6,23 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from relayout.backends.fastest.builds import all_backends
+from relayout.backends.fastest.compiling import compile_fastest
 from relayout.backends.options import CompileOptions
 from relayout.backends.registry import BACKENDS, TORCH_BACKEND, Backend
+from relayout.errors import RelayoutError
 from relayout.graph.io.sources import ModelSource
 from relayout.verify.verdict import NumericOptions
+
+AUTO = "auto"
+"""In place of a backend: the fastest of those that are installed."""
 
 
 def compile(  # noqa: A001 - the word for it
     source: ModelSource,
     *,
-    target: str | Backend = TORCH_BACKEND,
+    backend: str | Backend | None = None,
+    target: str | Backend | None = None,
     device: str = "cpu",
     dtype: str | None = None,
     fix_defaults: bool = True,
@@ -23,11 +30,16 @@ def compile(  # noqa: A001 - the word for it
     verify: bool = True,
     dims: Mapping[str, int] | None = None,
     inputs: NumericOptions | None = None,
+    threads: int | None = None,
 ) -> Any:
     """A callable that does what a model does, optimised for its backend and verified.
 
     It takes numpy arrays or tensors, by the names of the model's inputs or in their order, and
-    gives a dict of its outputs in kind. `target` is the name of a backend or a `Backend`. `dtype`
+    gives a dict of its outputs in kind. `backend` is the name of a backend or a `Backend`, torch
+    unless given; `target` is another word for it. "auto" builds the model for all backends that are
+    installed, times them in turns, and takes the fastest that is verified; what was measured is
+    kept for the model, the machine and the versions. `threads` is how many threads it runs on; of
+    torch, the number that the whole process has. `dtype`
     ("float16" or "bfloat16") is what float32 is computed in instead; inputs and outputs keep their
     types. Weights that the model lists among its inputs are constants, unless `fix_defaults` is
     false, which lets them be given at each call. Unless `tune` is false, groups of operators run as
@@ -39,7 +51,7 @@ def compile(  # noqa: A001 - the word for it
     on `inputs` as for `optimize`; a `VerificationError` is raised where they differ or cannot be
     compared. `verify=False` leaves that out.
     """
-    backend = BACKENDS.of(target)
+    chosen = asked_backends(backend, target)
     numbers = inputs or NumericOptions()
     if dims:
         numbers = replace(numbers, dims={**dims, **numbers.dims})
@@ -51,5 +63,18 @@ def compile(  # noqa: A001 - the word for it
         dims,
         numbers.shapes,
         numbers if verify else None,
+        threads,
     )
-    return backend.compiler(source, options)
+    if len(chosen) == 1:
+        return chosen[0].compiler(source, options)
+    return compile_fastest(chosen, source, options)
+
+
+def asked_backends(
+    backend: str | Backend | None, target: str | Backend | None = None
+) -> tuple[Backend, ...]:
+    """The backend that was asked for, or all of them."""
+    if backend is not None and target is not None:
+        raise RelayoutError("backend and target are words for the same: give one of them")
+    asked = backend if backend is not None else target
+    return all_backends() if asked == AUTO else (BACKENDS.of(asked or TORCH_BACKEND),)

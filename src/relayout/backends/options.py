@@ -24,6 +24,8 @@ class CompileOptions:
     """The shapes of inputs, for backends that need to know all lengths."""
     inputs: NumericOptions | None = None
     """Which numbers are compared; None where none are to be."""
+    threads: int | None = None
+    """How many threads it runs on; None for as many as its runtime takes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from typing import Any, TypeAlias
 
+from relayout.backends.candidates import Candidates
 from relayout.backends.options import Compilation, CompileOptions
 from relayout.graph.io.sources import ModelSource
 from relayout.optimizer.delivery import Stage
 from relayout.registry.registry import Registry
-from relayout.targets.target import LITERT, TORCH, Target
+from relayout.targets.target import LITERT, OPENVINO, ORT, TORCH, Target
 
 Compiler: TypeAlias = Callable[[ModelSource, CompileOptions], Any]
 """From a model to a callable that does what it does."""
@@ -29,6 +32,26 @@ class Backend:
     home: str
     """The module with its `compile_model` and `write_module`."""
     summary: str = ""
+    package: str = ""
+    """The package that it needs; none is always there."""
+
+    @property
+    def is_installed(self) -> bool:
+        return not self.package or find_spec(self.package) is not None
+
+    @property
+    def version(self) -> str:
+        """The version of the package, if one of its name was installed."""
+        try:
+            return version(self.package) if self.package else ""
+        except PackageNotFoundError:
+            return "unknown"
+
+    @property
+    def candidates(self) -> Candidates | None:
+        """The ways that can be timed beside those of other backends, for any lengths."""
+        found: Candidates | None = getattr(import_module(self.home), "CANDIDATES", None)
+        return found
 
     @property
     def compiler(self) -> Compiler:
@@ -42,17 +65,40 @@ class Backend:
 
 
 TORCH_BACKEND = Backend(
-    TORCH.name, TORCH, "relayout.backends.torch.compiling", "PyTorch, on a CPU or a CUDA device"
+    TORCH.name,
+    TORCH,
+    "relayout.backends.torch.compiling",
+    "PyTorch, on a CPU or a CUDA device",
+    "torch",
 )
 
 LITERT_BACKEND = Backend(
-    LITERT.name, LITERT, "relayout.backends.litert.compiling", "LiteRT: a .tflite file"
+    LITERT.name,
+    LITERT,
+    "relayout.backends.litert.compiling",
+    "LiteRT: a .tflite file",
+    "ai_edge_litert",
+)
+
+ORT_BACKEND = Backend(
+    ORT.name, ORT, "relayout.backends.ort.compiling", "ONNX Runtime, on a CPU", "onnxruntime"
+)
+
+OPENVINO_BACKEND = Backend(
+    OPENVINO.name,
+    OPENVINO,
+    "relayout.backends.openvino.compiling",
+    "OpenVINO, on a CPU",
+    "openvino",
 )
 
 BACKENDS: Registry[Backend] = Registry(
     "backend",
     "relayout.backends",
-    {backend.name: backend for backend in (TORCH_BACKEND, LITERT_BACKEND)},
+    {
+        backend.name: backend
+        for backend in (TORCH_BACKEND, LITERT_BACKEND, ORT_BACKEND, OPENVINO_BACKEND)
+    },
 )
 
 

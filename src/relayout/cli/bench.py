@@ -1,13 +1,16 @@
-"""relayout bench: a model on the runtimes that are installed, side by side."""
+"""relayout bench: the ways to run a model that are installed, side by side."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from relayout.cli.codes import DONE
+from relayout.cli.codes import DONE, REFUSED
 from relayout.cli.compile import add_device
+from relayout.cli.names import NameOption, backends_or_auto
+from relayout.cli.streams import model_of
 from relayout.cli.terminal import (
     add_numbers,
     add_report,
@@ -20,11 +23,17 @@ from relayout.cli.terminal import (
     write_report,
 )
 
+if TYPE_CHECKING:
+    from relayout.backends.fastest.ranking import Ranking, TimedWay
+
 DESCRIPTION = (
-    "Time a model in torch with fused kernels, in torch without, and on ONNX Runtime, in turns in "
-    "one process; print the middle of the times and how many times as fast relayout is."
+    "Build a model for every backend that is installed, or for one, time what they made of it in "
+    "turns in a process of its own, on one thread by the time on its core and on more by the "
+    "clock, and compare the numbers of the fastest with the model's; print the times and how many "
+    "times as fast each is as the given model in ONNX Runtime. What was measured is kept and "
+    "printed again the next time. On CUDA: torch with fused kernels and without."
 )
-EXAMPLE = "relayout bench in.onnx --dim N=8"
+EXAMPLE = "relayout bench in.onnx --dim N=8 --threads 1"
 
 
 def add_parser(commands: Any) -> None:
@@ -32,7 +41,13 @@ def add_parser(commands: Any) -> None:
         "bench", help="time a model on the installed runtimes", description=DESCRIPTION
     )
     parser.add_argument("model", metavar="IN.onnx")
-    parser.add_argument("--rounds", type=count, default=20, metavar="N", help="runs of each")
+    parser.add_argument("--backend", action=NameOption, named=backends_or_auto, about=BACKEND_HELP)
+    parser.add_argument("--threads", type=count, metavar="N", help="threads (default: one a core)")
+    parser.add_argument(
+        "--seconds", type=float, default=20.0, metavar="S", help="about the most for turns of all"
+    )
+    parser.add_argument("--again", action="store_true", help="measure again what is known")
+    parser.add_argument("--rounds", type=count, default=20, metavar="N", help="runs on CUDA")
     add_device(parser)
     add_numbers(parser)
     add_report(parser)
@@ -41,11 +56,79 @@ def add_parser(commands: Any) -> None:
     parser.set_defaults(command=run)
 
 
+BACKEND_HELP = "who is to run it, auto for all that are installed"
+
+
 def run(options: argparse.Namespace) -> int:
+    return _on_cuda(options) if options.device == "cuda" else _ranked(options)
+
+
+def _ranked(options: argparse.Namespace) -> int:
     with traced(options) as tracks, progress() as stage:
         stage("reading")
+        from relayout.backends.compile import AUTO, asked_backends
+        from relayout.backends.fastest.compiling import fastest_of
+        from relayout.backends.options import CompileOptions
+        from relayout.optimizer.model_pages import timing_page
+
+        numbers = numeric_options(options)
+        settings = CompileOptions(
+            dtype=options.dtype,
+            dims=numbers.dims,
+            shapes=numbers.shapes,
+            inputs=numbers,
+            threads=options.threads or None,
+        )
+        asked = asked_backends(options.backend or AUTO)
+        limits = {"again": options.again, "seconds": options.seconds}
+        with fastest_of(asked, model_of(options.model), settings, stage, **limits) as found:
+            ranking, chosen = found.ranking, found.way
+        tracks["steps"] = [*stage.spans()]
+    spans = [(str(e.way), e.median, e.low, e.high) for e in ranking.open if e.median]
+    if spans:
+        write_report(options, lambda: timing_page(Path(options.model), spans))
+    times = [each.to_json() for each in ranking.ways]
+    record = {**ranking.to_json(), "times": times, "chosen": str(chosen) if chosen else None}
+    del record["ways"]
+    show(options, record, _lines(ranking, chosen))
+    return DONE if chosen is not None else REFUSED
+
+
+def _lines(ranking: Ranking, chosen: object) -> Iterator[str]:
+    inputs = ", ".join(f"{name} {list(shape)}" for name, shape in ranking.shapes.items())
+    clock = "1 thread, time on its core" if ranking.threads == 1 else f"{ranking.threads} threads"
+    yield f"{clock}; {inputs or 'lengths as declared'}"
+    width = max(len(str(each.way)) for each in ranking.ways)
+    for each in ranking.ways:
+        yield f"{each.way!s:{width}}  {_figures(each, ranking.line)}"
+    yield ", ".join(f"{name} {version}" for name, version in ranking.versions.items())
+    if ranking.reason:
+        yield f"not timed: {ranking.reason}"
+    if ranking.is_noisy:
+        yield "the machine is busy: times spread too much to be kept"
+    taken = next((each for each in ranking.ways if each.way == chosen), None)
+    yield f"fastest: {taken.way}; {taken.verdict}" if taken else "nothing runs the model"
+
+
+def _figures(each: TimedWay, line: str) -> str:
+    if each.refusal:
+        return f"left out: {each.refusal}"
+    if not each.median:
+        return "not timed"
+    text = f"{each.median:9.3f} ms ({each.low:.3f} to {each.high:.3f})"
+    if str(each.way) == line:
+        return f"{text}, what the others are compared with"
+    if each.ratio is None:
+        return text
+    median, low, high = each.ratio
+    return f"{text}, {median:.2f} times as fast ({low:.2f} to {high:.2f})"
+
+
+def _on_cuda(options: argparse.Namespace) -> int:
+    with traced(options) as tracks, progress() as stage:
+        stage("reading")
+        from relayout.backends.drawing import drawn_feeds
         from relayout.backends.torch.timing import time_model
-        from relayout.backends.torch.verification import drawn_feeds
         from relayout.optimizer.model_pages import timing_page
 
         path = Path(options.model)

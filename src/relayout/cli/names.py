@@ -94,6 +94,13 @@ def backends() -> NamedValues:
     return NamedValues(_summaries(BACKENDS), TORCH_BACKEND.name, BACKENDS.__getitem__)
 
 
+def backends_or_auto() -> NamedValues:
+    from relayout.backends.compile import AUTO, asked_backends
+
+    summaries = {AUTO: "the fastest of those that are installed", **backends().summaries}
+    return NamedValues(summaries, "", asked_backends)
+
+
 def objectives() -> NamedValues:
     from relayout.ops.measure import Objective, objective_of
 

@@ -1,4 +1,4 @@
-"""relayout run: a model on torch, with given or drawn inputs."""
+"""relayout run: a model by one of the backends, with given or drawn inputs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from relayout.cli.codes import DONE
 from relayout.cli.compile import add_device
+from relayout.cli.names import NameOption, backends_or_auto
 from relayout.cli.terminal import add_numbers, numeric_options, progress, show
 from relayout.errors import RelayoutError, quoted
 
@@ -19,34 +20,45 @@ if TYPE_CHECKING:
     from relayout.graph.io.destination import Destination
 
 DESCRIPTION = (
-    "Compile a model for torch, run it once, and print the shapes of its outputs and what "
-    "numbers are in them. Without --feeds the inputs are drawn."
+    "Compile a model for a backend, torch unless named, run it once, and print the shapes of its "
+    "outputs and what numbers are in them. Without --feeds the inputs are drawn."
 )
 EXAMPLE = "relayout run in.onnx --dim N=8"
 
 
 def add_parser(commands: Any) -> None:
-    parser = commands.add_parser("run", help="run a model with torch", description=DESCRIPTION)
+    parser = commands.add_parser("run", help="run a model by a backend", description=DESCRIPTION)
     parser.add_argument("model", metavar="IN.onnx")
     parser.add_argument("--feeds", metavar="IN.npz", help="the inputs by name; drawn without it")
     parser.add_argument("-o", "--output", metavar="OUT.npz", help="keep the outputs")
+    parser.add_argument("--backend", action=NameOption, named=backends_or_auto, about=BACKEND_HELP)
     add_device(parser)
     add_numbers(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(command=run)
 
 
+BACKEND_HELP = "who is to run it, auto for the fastest that is installed (default: torch)"
+
+
 def run(options: argparse.Namespace) -> int:
     with progress() as stage:
         stage("compiling")
-        from relayout.backends.options import CompileOptions
-        from relayout.backends.torch.compiling import compile_model
+        from relayout.backends.compile import AUTO
+        from relayout.backends.compile import compile as compiled
         from relayout.graph.io.destination import Destination
 
         place = Destination.of(options.output) if options.output else None
         feeds = _feeds(options)
-        settings = CompileOptions(options.device, options.dtype, tune=False)
-        model = compile_model(options.model, settings)
+        model = compiled(
+            options.model,
+            backend=options.backend,
+            device=options.device,
+            dtype=options.dtype,
+            tune=options.backend == AUTO,
+            verify=options.backend == AUTO,
+            inputs=numeric_options(options),
+        )
         stage("running")
         try:
             outputs = model(feeds)
@@ -63,7 +75,7 @@ def run(options: argparse.Namespace) -> int:
 def _feeds(options: argparse.Namespace) -> dict[str, Any]:
     import numpy as np
 
-    from relayout.backends.torch.verification import drawn_feeds
+    from relayout.backends.drawing import drawn_feeds
 
     if not options.feeds:
         return drawn_feeds(Path(options.model), numeric_options(options))

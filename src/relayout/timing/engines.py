@@ -67,7 +67,8 @@ def _guarded(function: Callable[..., Any], *arguments: Any) -> Any:
         raise EngineError(" ".join(str(error).split())[:300] or type(error).__name__) from error
 
 
-def _open_onnxruntime(model: ModelFile, threads: int) -> RunModel:
+def ort_session(model: ModelFile, threads: int) -> Any:
+    """A session of ONNX Runtime."""
     onnxruntime = import_module("onnxruntime")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
@@ -76,11 +77,16 @@ def _open_onnxruntime(model: ModelFile, threads: int) -> RunModel:
     # Threads that wait for more work would take it from what runs next.
     options.add_session_config_entry(STOP_SPINNING, "1")
     source = model if isinstance(model, bytes) else str(model)
-    session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+    return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+
+
+def _open_onnxruntime(model: ModelFile, threads: int) -> RunModel:
+    session = ort_session(model, threads)
     return lambda feeds: session.run(None, dict(feeds))
 
 
-def _open_openvino(model: ModelFile, threads: int) -> RunModel:
+def openvino_model(model: ModelFile, threads: int) -> Any:
+    """A model that OpenVINO has compiled."""
     openvino = import_module("openvino")
     core = openvino.Core()
     read = core.read_model(io.BytesIO(model) if isinstance(model, bytes) else str(model))
@@ -89,7 +95,11 @@ def _open_openvino(model: ModelFile, threads: int) -> RunModel:
         "NUM_STREAMS": 1,
         "INFERENCE_PRECISION_HINT": "f32",
     }
-    request = core.compile_model(read, "CPU", settings).create_infer_request()
+    return core.compile_model(read, "CPU", settings)
+
+
+def _open_openvino(model: ModelFile, threads: int) -> RunModel:
+    request = openvino_model(model, threads).create_infer_request()
     return lambda feeds: request.infer(dict(feeds), share_inputs=True, share_outputs=True)
 
 

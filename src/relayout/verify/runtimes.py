@@ -126,13 +126,18 @@ def _open_session(source: Runnable, interface: Interface, level: Any) -> Run:
         options.add_session_config_entry(FOLDER_OF_DATA, str(source.folder))
     model = source.message if isinstance(source, Derived) else str(source)
     session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    ports = (*interface.required, *interface.optional, *interface.outputs)
-    if any(port.element in HANDED_OVER_AS_BYTES for port in ports):
-        return lambda feeds: _run_on_bytes(session, feeds)
+    if is_handed_over_as_bytes(interface):
+        return lambda feeds: run_on_bytes(session, feeds)
     return lambda feeds: list(session.run(None, feeds))
 
 
-def _run_on_bytes(session: onnxruntime.InferenceSession, feeds: Feeds) -> list[Any]:
+def is_handed_over_as_bytes(interface: Interface) -> bool:
+    ports = (*interface.required, *interface.optional, *interface.outputs)
+    return any(port.element in HANDED_OVER_AS_BYTES for port in ports)
+
+
+def run_on_bytes(session: onnxruntime.InferenceSession, feeds: Feeds) -> list[Any]:
+    """The results of a session with inputs or outputs of a type that numpy does not have."""
     given = {name: _to_ort(array) for name, array in feeds.items()}
     return [_from_ort(value) for value in session.run_with_ort_values(None, given)]
 

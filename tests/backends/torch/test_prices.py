@@ -13,7 +13,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from relayout.backends.torch.providers.locking import locked_by_existence
+from relayout.backends.locking import locked_by_existence
 from relayout.backends.torch.providers.prices import Price, Prices, read_prices
 
 WRITER = """

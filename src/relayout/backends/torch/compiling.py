@@ -9,17 +9,20 @@ from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import torch
+
 from relayout.assign.terms import Terms
+from relayout.backends.candidates import Candidates
 from relayout.backends.expanding import editable, expanded
 from relayout.backends.options import Compilation, CompileOptions
 from relayout.backends.torch.choose.tuning import tuned
 from relayout.backends.torch.lower.registry import missing
-from relayout.backends.torch.modules.loading import compile_program
+from relayout.backends.torch.modules.loading import check_device, compile_program, module_of
 from relayout.backends.torch.modules.source import write_source
 from relayout.backends.torch.modules.weights import write_weights
 from relayout.backends.torch.program.dtypes import precision_of
 from relayout.backends.torch.program.program import Program, eager_steps
-from relayout.backends.torch.runtime.model import Model
+from relayout.backends.torch.runtime.model import Model, read_weights
 from relayout.backends.torch.verification import CompiledFiles, compare_written
 from relayout.errors import RelayoutError, VerificationError
 from relayout.graph.collector import paused_collector
@@ -37,13 +40,16 @@ from relayout.verify.verdict import NumericOptions, NumericVerdict
 DEVICES = ("cpu", "cuda")
 WEIGHTS = ".safetensors"
 MODULE = "model.py"
-"""The name of a module that is written only to be verified."""
+"""The name of a module that is written only to be verified, or timed."""
+KERNELS = "fused kernels"
+"""The way in which torch takes part where backends are compared."""
 
 
 def compile_model(
     source: ModelSource, options: CompileOptions, stage: Stage = lambda _: None
 ) -> Model:
     """A callable that does what a model does, verified unless that was not asked for."""
+    _set_threads(options)
     chosen = _chosen(source, options, stage)
     if options.inputs is not None:
         with _written(chosen.program, None) as files:
@@ -61,6 +67,7 @@ def write_module(
 ) -> Compilation:
     """A module with its weights beside it, written only if it is verified or nobody asked."""
     place, verdict = _place(output), None
+    _set_threads(options)
     chosen = _chosen(source, options, stage)
     stage("writing")
     with _written(chosen.program, place) as files:
@@ -96,7 +103,10 @@ class _Chosen:
 
 def _chosen(source: ModelSource, options: CompileOptions, stage: Stage) -> _Chosen:
     stage("reading")
-    given = load(source)
+    return _chosen_for(load(source), options, stage)
+
+
+def _chosen_for(given: LoadedModel, options: CompileOptions, stage: Stage) -> _Chosen:
     stage("optimising")
     optimised = _optimised(given, options)
     program = _program(given, optimised, options)
@@ -130,14 +140,18 @@ def _written(program: Program, place: Path | None) -> Iterator[tuple[Path, Path]
     with ExitStack() as stack:
         try:
             scratch = stack.enter_context(TemporaryDirectory(prefix=".relayout-", dir=folder))
-            module = Path(scratch) / (MODULE if place is None else place.name)
-            weights = module.with_suffix(WEIGHTS)
-            source = write_source(program, weights.name)
-            write_weights(weights, source.arrays())
-            module.write_text(source.text, encoding="utf-8")
+            files = _write(program, Path(scratch) / (MODULE if place is None else place.name))
         except OSError as error:
             raise cannot_write(place or MODULE, reason_of(error)) from None
-        yield module, weights
+        yield files
+
+
+def _write(program: Program, module: Path) -> tuple[Path, Path]:
+    weights = module.with_suffix(WEIGHTS)
+    source = write_source(program, weights.name)
+    write_weights(weights, source.arrays())
+    module.write_text(source.text, encoding="utf-8")
+    return module, weights
 
 
 def _place(output: str | PathLike[str]) -> Path:
@@ -167,3 +181,31 @@ def _verdict(
             given = stack.enter_context(staged(chosen.given, place, changed=False)).path
         made = stack.enter_context(staged(chosen.optimised, optimised, changed=True)).path
         return compare_written(CompiledFiles(given, made, module), inputs, options)
+
+
+def _set_threads(options: CompileOptions) -> None:
+    """Torch has one number of threads for all that a process runs."""
+    if options.threads is not None:
+        torch.set_num_threads(options.threads)
+
+
+def _build(given: LoadedModel, _way: str, options: CompileOptions, folder: Path) -> Path:
+    """A module that is timed with the threads it is to run on."""
+    threads = torch.get_num_threads()
+    try:
+        _set_threads(options)
+        chosen = _chosen_for(given, options, lambda _: None)
+    finally:
+        torch.set_num_threads(threads)
+    return _write(chosen.program, folder / MODULE)[0]
+
+
+def _open(module: Path, options: CompileOptions) -> Model:
+    _set_threads(options)
+    check_device(options.device)
+    weights = read_weights(module.with_suffix(WEIGHTS))
+    model: Model = module_of(module.read_text(encoding="utf-8")).load(weights, options.device)
+    return model
+
+
+CANDIDATES = Candidates((KERNELS,), _build, _open)

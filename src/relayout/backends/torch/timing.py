@@ -1,4 +1,4 @@
-"""Times of a model on the runtimes that are installed, taken in turns."""
+"""Times of a model on CUDA with fused kernels and without, taken in turns."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import onnxruntime
 import torch
 
 from relayout.backends.options import CompileOptions
@@ -46,7 +45,7 @@ def time_model(
     stage: Callable[[str], None],
     ran: Ran = lambda _way, _span: None,
 ) -> list[Timed]:
-    """A model compiled with fused kernels and without, and on ONNX Runtime as it is."""
+    """A model compiled with fused kernels and without."""
     stage("compiling")
     fused = compile_model(path, CompileOptions(device, dtype, dims=dims))
     plain = compile_model(path, CompileOptions(device, dtype, tune=False))
@@ -55,30 +54,18 @@ def time_model(
         RELAYOUT: lambda: fused(tensors),
         "torch, nothing fused": lambda: plain(tensors),
     }
-    if device == "cpu":
-        runs["ONNX Runtime"] = _ort(path, feeds)
     stage("timing")
-    return _in_turns(runs, rounds, device, ran)
+    return _in_turns(runs, rounds, ran)
 
 
-def _ort(path: Path, feeds: Mapping[str, Any]) -> Callable[[], Any]:
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = torch.get_num_threads()
-    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    return lambda: session.run(None, dict(feeds))
-
-
-def _in_turns(
-    runs: Mapping[str, Callable[[], Any]], rounds: int, device: str, ran: Ran
-) -> list[Timed]:
+def _in_turns(runs: Mapping[str, Callable[[], Any]], rounds: int, ran: Ran) -> list[Timed]:
     """One run of each, again and again: what disturbs the machine disturbs all alike."""
     taken: dict[str, list[float]] = {way: [] for way in runs}
     for _ in range(rounds + 1):
         for way, run in runs.items():
             since = time.perf_counter()
             run()
-            if device.startswith("cuda"):
-                torch.cuda.synchronize()
+            torch.cuda.synchronize()
             spent = time.perf_counter() - since
             taken[way].append(1e3 * spent)
             ran(way, Span("run", since, spent))

@@ -1,19 +1,14 @@
-"""Compiled models on drawn inputs: compared with the file they came from, or just run."""
+"""Written modules compared with the model they were made of."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from relayout.backends import comparing
 from relayout.backends.options import CompileOptions
 from relayout.backends.torch.runtime.model import Model
-from relayout.errors import RelayoutError, quoted
-from relayout.verify.bindings import open_dims, ports_to_try
 from relayout.verify.difference import TOLERANCES
-from relayout.verify.inputs import Draw, draw_feeds, undrawable
-from relayout.verify.interface import Interface, Port, UnreadableModelError, interface_of
 from relayout.verify.isolated import default_memory, verdict_of
 from relayout.verify.runtimes import Run
 from relayout.verify.verdict import NumericOptions, NumericVerdict
@@ -66,31 +61,3 @@ def compare_compiled(
 
 def _runner(model: Model) -> Run:
     return lambda feeds: list(model(dict(feeds)).values())
-
-
-def drawn_feeds(path: Path, options: NumericOptions) -> dict[str, Any]:
-    """Normal numbers for the inputs of a model; every open length must have been named."""
-    try:
-        interface = interface_of(path)
-    except UnreadableModelError as error:
-        raise RelayoutError(str(error)) from None
-    ports = next(iter(ports_to_try(interface.required, options)))
-    for port in ports:
-        if undrawable(port):
-            raise RelayoutError(f"no values can be drawn for input {quoted(port.name)}")
-    lengths = [_length(dim.name, ports) for dim in open_dims(ports)]
-    if lengths:
-        raise RelayoutError(f"the model leaves lengths open; name them: {' '.join(lengths)}")
-    return _drawn(interface, ports, options)
-
-
-def _length(name: str, ports: Any) -> str:
-    """The option that names a length."""
-    is_nameless = any(name.startswith(f"{port.name}[") for port in ports)
-    return f"--dim '{name}=…'" if is_nameless else f"--dim {name}=…"
-
-
-def _drawn(
-    interface: Interface, ports: tuple[Port, ...], options: NumericOptions
-) -> dict[str, Any]:
-    return draw_feeds(interface, ports, {}, Draw("normal", normal=True), options)

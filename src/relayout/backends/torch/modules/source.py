@@ -29,6 +29,7 @@ import functools
 import itertools
 import json
 import math
+import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import math
-import os
 import statistics
-import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from relayout.backends.torch.providers.locking import locked
-
-CACHE = "RELAYOUT_CACHE"
-"""The environment variable that names the folder of measurements."""
-
+from relayout.backends.kept import cache_folder, read_json, write_json
+from relayout.backends.locking import locked
 
 ALIKE = 1.05
 """Times that differ by less are alike: the next measurement may order them differently."""
@@ -81,12 +75,6 @@ def price_of(record: Any) -> Price | None:
 
 PriceTable: TypeAlias = dict[str, dict[str, Price]]
 """Prices by group and candidate."""
-
-
-def cache_folder() -> Path:
-    if CACHE in os.environ:
-        return Path(os.environ[CACHE])
-    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "relayout"
 
 
 @dataclass(slots=True)
@@ -155,10 +143,7 @@ class Prices:
 
 def read_prices(path: Path) -> PriceTable:
     """What a file holds; one that cannot be read counts as none, and so does an odd entry."""
-    try:
-        records = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
+    records = read_json(path)
     if not isinstance(records, dict):
         return {}
     found: PriceTable = {}
@@ -175,7 +160,4 @@ def _write(path: Path, known: PriceTable) -> None:
         group: {name: price.to_json() for name, price in by_name.items()}
         for group, by_name in known.items()
     }
-    text = json.dumps(records, indent=1, sort_keys=True)
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
-        file.write(text)
-    Path(file.name).replace(path)
+    write_json(path, records)

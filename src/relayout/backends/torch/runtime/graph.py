@@ -12,24 +12,28 @@ class Replayed:
     """A function as one CUDA graph for each set of operands that look alike.
 
     A graph launches all kernels at once. It reads and writes memory of its own, so operands are
-    copied in and results are copied out.
+    copied in and results are copied out, by one thread at a time.
     """
 
     def __init__(self, forward: Callable[..., Any]) -> None:
+        import threading
+
         self.forward = forward
         self.graphs: dict[Any, tuple[Any, list[Any], Any]] = {}
+        self.lock = threading.Lock()
 
     def __call__(self, w: Any, *operands: Any) -> Any:
         if not all(x.is_cuda for x in operands):
             return self.forward(w, *operands)
         key = tuple((x.shape, x.stride(), x.dtype) for x in operands)
-        if key not in self.graphs:
-            self.graphs[key] = self._captured(w, operands)
-        graph, given, results = self.graphs[key]
-        for own, x in zip(given, operands, strict=True):
-            own.copy_(x)
-        graph.replay()
-        return tuple(result.clone() for result in results)
+        with self.lock:
+            if key not in self.graphs:
+                self.graphs[key] = self._captured(w, operands)
+            graph, given, results = self.graphs[key]
+            for own, x in zip(given, operands, strict=True):
+                own.copy_(x)
+            graph.replay()
+            return tuple(result.clone() for result in results)
 
     def _captured(self, w: Any, operands: tuple[Any, ...]) -> tuple[Any, list[Any], Any]:
         given = [x.clone() for x in operands]

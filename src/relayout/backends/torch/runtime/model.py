@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -93,6 +94,7 @@ class Model:
     """A compiled model: call it with numpy arrays or tensors, by name or in order.
 
     It gives a dict of its outputs by name: tensors if it was given tensors, else numpy arrays.
+    Several threads may call it; a fork of the process may not, as the threads of torch stay behind.
     """
 
     def __init__(
@@ -111,12 +113,15 @@ class Model:
         self.inputs = inputs
         self.outputs = outputs
         self.device = torch.device(device)
+        self.process = os.getpid()
         on_device = {name: tensor.to(self.device) for name, tensor in weights.items()}
         self.weights = SimpleNamespace(device=self.device, **on_device)
         with torch.inference_mode():
             prepare(self.weights)
 
     def __call__(self, *arguments: Any, **named: Any) -> dict[str, Any]:
+        if os.getpid() != self.process:
+            raise RuntimeError("the model was loaded in the process that this one is a fork of")
         given = self._named(arguments) | named
         unknown = [name for name in given if name not in self.inputs]
         if unknown:
@@ -128,6 +133,12 @@ class Model:
             return dict(zip(self.outputs, results, strict=True))
         pairs = zip(self.outputs.items(), results, strict=True)
         return {name: as_array(result, dtype) for (name, dtype), result in pairs}
+
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            "a compiled model cannot be pickled, since its kernels cannot: compile it, or load the "
+            "module that was written of it, in the process that runs it"
+        )
 
     def _named(self, arguments: tuple[Any, ...]) -> dict[str, Any]:
         """Inputs in their order, or a dict of them, by name."""

@@ -1,0 +1,1 @@
+"""ONNX Runtime, which runs the optimised file."""
