@@ -25,7 +25,7 @@ from relayout.graph.io.free_interface import free_interface
 from relayout.graph.io.load import load
 from relayout.graph.io.model import LoadedModel
 from relayout.graph.io.sources import ModelSource
-from relayout.ops.measure import Measure, Objective
+from relayout.ops.measure import Measure, Objective, most_axes
 from relayout.optimizer.asked_layouts import in_asked_layouts
 from relayout.optimizer.attempts import (
     ENLARGES,
@@ -54,7 +54,15 @@ from relayout.optimizer.rounds import in_rounds
 from relayout.report.records import AttemptRecord
 from relayout.targets.prediction import measure_on
 from relayout.targets.prices.table import RuntimePrices
-from relayout.targets.target import ONNX, Target, asked_objective, target_of, with_prices
+from relayout.targets.profiles.profile import Profile
+from relayout.targets.target import (
+    ONNX,
+    Target,
+    asked_objective,
+    check_opset,
+    target_of,
+    with_prices,
+)
 from relayout.verify.isolated import compare_isolated
 from relayout.verify.verdict import NumericOptions
 
@@ -73,6 +81,7 @@ def optimize(
     einsum: bool | None = None,
     keep_size: bool = False,
     max_rank: int | None = None,
+    profile: str | PathLike[str] | Profile | None = None,
     strategy: str | Strategy = EXACT,
     minimize: str | Objective | None = None,
     prices: str | PathLike[str] | RuntimePrices | None = None,
@@ -100,8 +109,9 @@ def optimize(
     as Einsum, which reads its factors in any order; left open it does so where Transposes are
     counted and only standard operators may be used. `keep_size` forbids to store a
     constant in two orders, where one of its readers could have another than the rest. `max_rank` is
-    the most axes that a tensor of the result has, if none of the given model has more. Only the
-    strategy "exact" proves its choice
+    the most axes that a tensor of the result has, if none of the given model has more; left open it
+    is what the given model has. `profile` names a device, or a file, whose limits the result keeps
+    where the given model does. Only the strategy "exact" proves its choice
     least for the variants offered. `minimize` is "bytes" (fewest bytes moved by Transposes),
     "count" (fewest Transposes) or "time" (least time by the prices of the target, which is the
     default for a target that has prices, and "bytes" for others). `prices` is a table of them, or
@@ -137,7 +147,9 @@ def optimize(
         keep_size=keep_size,
         objective=objective,
         max_rank=max_rank,
+        profile=profile,
     )
+    check_opset(runtime, opset)
     terms = Terms(objective, runtime, inputs.dims, free_inputs, free_outputs)
     if measure is not None:
         check_measurable(terms)
@@ -154,6 +166,7 @@ def optimize(
     if asked.frozen is not None:
         return road.copied(terms, asked.frozen)
     runtime.check_gate(asked.ir)
+    terms = _within_given_rank(terms, asked)
     stage("optimising")
     searching = _Searching(asked, solver, budget)
     if measure is not None:
@@ -169,6 +182,13 @@ def optimize(
             search.drop_kept(ROUNDING_SHOWS)
             result = road.finished(search, careful, ROUGH)
     return result
+
+
+def _within_given_rank(terms: Terms, asked: LoadedModel) -> Terms:
+    """The terms with a limit on axes: unless asked for more, those of the given model."""
+    if terms.target.max_rank is not None:
+        return terms
+    return replace(terms, target=replace(terms.target, max_rank=most_axes(asked.ir)))
 
 
 @dataclass(frozen=True, slots=True)
