@@ -90,6 +90,11 @@ CASES: list[tuple[dict[str, Any], NodeForm, NodeForm]] = [
         transposed(2, 3, perm=(1, 0)),
         transposed(2, 3, 4, perm=(2, 0, 1)),
     ),
+    (
+        {"moved": 2},
+        transposed(2, 3, 4, 1, perm=(1, 3, 2, 0)),
+        transposed(2, 3, 4, 1, perm=(2, 3, 1, 0)),
+    ),
     ({"falls_back": True, "op": "Einsum"}, node("MatMul", 2, 3), node("Einsum", 2, 3)),
     ({"known_lengths": True}, node("Relu", 2, 3), node("Relu", "N", 3)),
 ]

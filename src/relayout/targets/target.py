@@ -220,6 +220,7 @@ LITERT = Target(
     max_rank=litert.MAX_RANK,
     rules=litert.RULES,
     weights=litert.WEIGHTS,
+    profile=litert.MOVES,
     summary="LiteRT, which `relayout compile` writes files for",
 )
 

@@ -9,10 +9,13 @@ from typing import Any, ClassVar, Protocol, TypeAlias
 
 from relayout.errors import RelayoutError
 from relayout.graph.read import Shape
+from relayout.layout.moves import Move
 from relayout.layout.permutation import Permutation
 from relayout.targets.profiles.form import NodeForm
 
 Operators: TypeAlias = tuple[str, ...]
+UNKNOWN = 2
+"""A length that is not known counts as one that is moved."""
 
 
 class Limit(Protocol):
@@ -146,6 +149,24 @@ class LastAxisLimit:
 
 
 @dataclass(frozen=True, slots=True)
+class MoveLimit:
+    """The axes that a Transpose may move, neighbours that stay together taken as one."""
+
+    KEY: ClassVar[str] = "moved"
+    moved: int
+    source: str
+
+    def breaks(self, form: NodeForm) -> str | None:
+        perm, shape = form.perm, form.lead
+        if perm is None or shape is None or perm.rank <= self.moved:
+            return None
+        found = len(Move.of([n if isinstance(n, int) else UNKNOWN for n in shape], perm).lengths)
+        if found <= self.moved:
+            return None
+        return f"perm {_listed(perm.axes)} moves {found} axes, at most {self.moved} are moved"
+
+
+@dataclass(frozen=True, slots=True)
 class FallbackLimit:
     """Operators that run elsewhere."""
 
@@ -175,7 +196,7 @@ class KnownLengthsLimit:
 
 KINDS = (
     *(RankLimit, AxisLimit, ValueLimit, PermLimit, PlaneLimit),
-    *(LastAxisLimit, FallbackLimit, KnownLengthsLimit),
+    *(LastAxisLimit, MoveLimit, FallbackLimit, KnownLengthsLimit),
 )
 
 

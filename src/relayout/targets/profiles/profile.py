@@ -19,6 +19,7 @@ from relayout.targets.profiles.form import NodeForm, form_of, forms_of
 from relayout.targets.profiles.limits import (
     LastAxisLimit,
     Limit,
+    MoveLimit,
     PermLimit,
     PlaneLimit,
     RankLimit,
@@ -29,7 +30,7 @@ SUFFIX = ".toml"
 TRANSPOSE = "Transpose"
 FALLS_BACK = 4
 """A Transpose that runs elsewhere is also copied there and back."""
-ON_TRANSPOSES = (PermLimit, PlaneLimit, LastAxisLimit)
+ON_TRANSPOSES = (PermLimit, PlaneLimit, LastAxisLimit, MoveLimit)
 KEYS = {"summary", "opset", "interface", "limit"}
 
 
