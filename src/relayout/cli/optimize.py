@@ -41,6 +41,7 @@ RANK_HELP = (
     "as many as the given model has)"
 )
 PROFILE_HELP = "a device, or a file *.toml, whose limits the result keeps where the model does"
+INLINE_HELP = "write out what functions of the model do, for runtimes that have none"
 SIZE_HELP = "store no constant in two orders, even where that would save Transposes"
 OPSET_HELP = "bring the model to this newer opset first; from 23 on Attention is an operator"
 
@@ -80,6 +81,7 @@ def add_parser(commands: Any) -> None:
             metavar="NAME=NHWC",
             help=f"an {kind} in another layout than the model has it (may be repeated)",
         )
+    interface.add_argument("--inline-functions", action="store_true", help=INLINE_HELP)
     numbers = parser.add_argument_group("verification")
     numbers.add_argument("--no-verify", action="store_true", help="write without comparing numbers")
     add_numbers(numbers)
@@ -130,6 +132,7 @@ def _run(options: argparse.Namespace) -> int:
             input_layouts=dict(options.input_layout),
             output_layouts=dict(options.output_layout),
             opset=options.opset,
+            inline_functions=options.inline_functions,
             max_rank=options.max_rank,
             keep_size=options.keep_size,
             verify=not options.no_verify,

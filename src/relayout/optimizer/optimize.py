@@ -22,8 +22,10 @@ from relayout.errors import RelayoutError
 from relayout.graph.collector import paused_collector
 from relayout.graph.io.destination import Destination, Document, Output
 from relayout.graph.io.free_interface import free_interface
-from relayout.graph.io.load import load
+from relayout.graph.io.inline import without_functions
+from relayout.graph.io.load import load, reloaded
 from relayout.graph.io.model import LoadedModel
+from relayout.graph.io.save import to_proto
 from relayout.graph.io.sources import ModelSource
 from relayout.ops.measure import Measure, Objective, most_axes
 from relayout.optimizer.asked_layouts import in_asked_layouts
@@ -69,6 +71,7 @@ from relayout.verify.verdict import NumericOptions
 Ready: TypeAlias = Callable[[Result], None]
 """Called with what is about to be written."""
 
+WRITTEN_OUT = "functions are written out, so their Transposes count as those of the model"
 ROUGH = "what changes rounding was left out, since quantisers turned it into whole steps"
 
 
@@ -92,6 +95,7 @@ def optimize(
     output_layouts: Mapping[str, str] | None = None,
     opset: int | None = None,
     fix_defaults: bool = False,
+    inline_functions: bool = False,
     verify: bool = True,
     inputs: NumericOptions | None = None,
     certificate: Output | None = None,
@@ -122,7 +126,8 @@ def optimize(
     "NHWC"; the model as given then counts with a Transpose at each. `opset` brings the model to a
     newer
     opset first: from 23 on Attention is an operator. `fix_defaults` makes constants of inputs that
-    have a default, which removes them from the inputs.
+    have a default, which removes them from the inputs. `inline_functions` writes what functions of
+    the model do in the place of their calls, for runtimes that have none.
 
     `output` is a path or a binary file open for writing. Nothing is written if the numbers differ
     or cannot be compared. A model for which nothing better was found is written as it came, byte
@@ -161,7 +166,13 @@ def optimize(
         given = in_asked_layouts(given, input_layouts or {}, output_layouts or {})
     check_names(given, inputs)
     compared = inputs if verify else None
-    road = _Road(given, place, proof, page, compared, ready, stage, comparing, fix_defaults)
+    if inline_functions and proof is not None:
+        raise RelayoutError("a certificate is about a model with its functions")
+    road = _Road(
+        *(given, place, proof, page, compared, ready, stage, comparing),
+        fix_defaults=fix_defaults,
+        inlines=inline_functions,
+    )
     asked = as_asked(given, opset, fix_defaults=fix_defaults)
     if asked.frozen is not None:
         return road.copied(terms, asked.frozen)
@@ -182,6 +193,19 @@ def optimize(
             search.drop_kept(ROUNDING_SHOWS)
             result = road.finished(search, careful, ROUGH)
     return result
+
+
+def _written_out(result: Result) -> Result:
+    """A result whose file has no functions, as some runtimes need it."""
+    loaded = result.loaded
+    if not loaded.source.functions and not loaded.ir.functions:
+        return result
+    made = reloaded(loaded, without_functions(to_proto(loaded)))
+    terms = result.choose.terms
+    made.notices[:] = [*loaded.notices, WRITTEN_OUT]
+    return replace(
+        result, loaded=made, changed=True, after=measure_on(terms.target, made.ir, terms.dims)
+    )
 
 
 def _within_given_rank(terms: Terms, asked: LoadedModel) -> Terms:
@@ -280,6 +304,8 @@ class _Road:
     stage: Stage
     comparing: Comparing
     fix_defaults: bool = False
+    inlines: bool = False
+    """Whether functions are written out before a model is compared."""
 
     def copied(self, terms: Terms, reason: str) -> Result:
         """A model that may not be changed."""
@@ -334,6 +360,8 @@ class _Road:
 
     def handed_over(self, result: Result) -> Result:
         """Deliver a model; one whose interface may change is verified before that happens."""
+        if self.inlines:
+            result = _written_out(result)
         if not result.choose.terms.frees:
             return self._delivered(result, self.inputs)
         if self.inputs is not None:
