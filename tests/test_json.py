@@ -74,6 +74,7 @@ ASKED = {
     "fuse dump": ["fuse", "IN", "--dump"],
     "fuse explain": ["fuse", "IN", "--explain", "conv_1"],
     "check": ["check", "IN", "--max-transposes", "100"],
+    "check profile": ["check", "IN", "--profile", "tidl"],
     "verify": ["verify", "IN", "IN"],
     "demo": ["demo"],
 }

@@ -13,11 +13,13 @@ from relayout.optimizer.certificates import check_certificate
 from relayout.optimizer.compare import compare_strategies
 from relayout.optimizer.drop_in import LayoutPass, simplify
 from relayout.optimizer.explain import explain_node
+from relayout.optimizer.fitting import check_profile
 from relayout.optimizer.fuse import FuseResult, fuse
 from relayout.optimizer.inspect import count, infer_layouts, inspect
 from relayout.optimizer.measuring import Measuring
 from relayout.optimizer.optimize import optimize
 from relayout.optimizer.result import Result
+from relayout.targets.profiles.profile import Profile
 from relayout.targets.target import Target, register_target
 from relayout.verify.equivalence import Equivalence, verify_models
 from relayout.verify.verdict import NumericOptions
@@ -32,12 +34,14 @@ __all__ = [
     "NumericOptions",
     "Objective",
     "OpFacts",
+    "Profile",
     "RelayoutError",
     "Result",
     "Strategy",
     "Target",
     "VerificationError",
     "check_certificate",
+    "check_profile",
     "compare_strategies",
     "compile",
     "count",

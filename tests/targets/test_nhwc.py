@@ -341,3 +341,20 @@ def test_a_random_graph_goes_there_and_back(seed: int) -> None:
     assert not back.functions
     assert_same_numbers(graph, back)
     assert count(back).transposes <= count(graph.model).transposes
+
+
+@pytest.mark.parametrize("target", TARGET_OF.values())
+def test_functions_may_be_written_out_for_runtimes_that_have_none(target: str) -> None:
+    weights = {"w": small(8, 3, 3, 3)}
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["c"], pads=[1, 1, 1, 1]),
+        helper.make_node("MaxPool", ["c"], ["y"], kernel_shape=[2, 2]),
+    ]
+    given = _model(nodes, weights)
+    result = optimize(given, target=target, inline_functions=True)
+    assert result.accepted
+    assert not result.model.functions
+    assert {opset.domain for opset in result.model.opset_import} == {""}
+    assert result.after.transposes == count(result.model).transposes
+    with pytest.raises(RelayoutError, match="certificate"):
+        optimize(given, target=target, inline_functions=True, certificate="c.json")

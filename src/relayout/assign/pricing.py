@@ -47,7 +47,9 @@ def _weighing(
 def _ruler(terms: Terms) -> Ruler:
     if terms.prices is not None:
         return TimeRuler(terms.dims, terms.prices)
-    return BytesRuler(terms.dims, terms.ignores_passes)
+    profile = terms.target.profile
+    limited = profile if profile is not None and profile.limits_transposes else None
+    return BytesRuler(terms.dims, terms.ignores_passes, limited)
 
 
 class Pricing:

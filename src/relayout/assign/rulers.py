@@ -14,6 +14,7 @@ from relayout.layout.transport import Transport
 from relayout.ops.measure import item_bytes
 from relayout.targets.prices.table import RuntimePrices
 from relayout.targets.products import form_price
+from relayout.targets.profiles.profile import Profile
 from relayout.targets.reductions import reduction_price
 from relayout.targets.split_transposes import least_price
 
@@ -41,17 +42,27 @@ class BytesRuler:
 
     dims: Mapping[str, int]
     ignores_passes: bool
+    profile: Profile | None = None
+    """The limits of a device, where some Transposes cost more than others by them."""
 
     @property
     def is_uniform(self) -> bool:
-        return True
+        return self.profile is None
 
     def extra(self, draft: Draft, transport: Transport) -> int:
         counted = draft.moved_bytes if self.ignores_passes else draft.extra_bytes
         return counted(transport, self.dims)
 
-    def copy(self, tensor: Tensor, _stored: StoredOrder | None, _wanted: StoredOrder | None) -> int:
-        return tensor.bytes_copied(self.dims)
+    def copy(self, tensor: Tensor, stored: StoredOrder | None, wanted: StoredOrder | None) -> int:
+        moved, lengths = tensor.bytes_copied(self.dims), tensor.lengths
+        if self.profile is None or lengths is None:
+            return moved
+        if not isinstance(stored, Permutation) or not isinstance(wanted, Permutation):
+            return moved
+        if len(lengths) != stored.rank:
+            return moved
+        order = stored.inverse().then(wanted)
+        return moved * self.profile.times(stored.reorder(lengths), order)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import Any
 from relayout.assign.part import Part
 from relayout.ops.measure import Objective, objective_of
 from relayout.targets.prices.table import RuntimePrices
+from relayout.targets.profiles.profile import profile_of_record
 from relayout.targets.target import ONNX, Target, target_of, with_prices
 
 FLAGS = ("free_inputs", "free_outputs", "keeps_sums", "recomputes", "ignores_passes")
@@ -37,7 +38,7 @@ class Terms:
         """The terms that a certificate was made under."""
         einsum, keep_size = (settings.get(name) is True for name in ("einsum", "keep_size"))
         keep = settings.get("keep") or ()
-        listed = settings.get("prices")
+        listed, profile = settings.get("prices"), settings.get("profile")
         prices = None if listed is None else RuntimePrices.of_json(listed)
         target = with_prices(str(settings.get("target")), prices)
         return cls(
@@ -48,6 +49,7 @@ class Terms:
                 einsum=einsum,
                 keep_size=keep_size,
                 max_rank=settings.get("max_rank"),
+                profile=None if profile is None else profile_of_record(profile),
             ),
             settings.get("dims") or {},
             *(settings.get(name) is True for name in FLAGS),
@@ -88,6 +90,7 @@ class Terms:
             "einsum": self.target.einsum,
             "keep_size": self.target.keep_size,
             **({} if self.target.max_rank is None else {"max_rank": self.target.max_rank}),
+            **({} if self.target.profile is None else {"profile": self.target.profile.to_json()}),
             "minimize": self.objective.value,
             "dims": dict(self.dims),
             **({} if self.prices is None else {"prices": self.prices.to_json()}),

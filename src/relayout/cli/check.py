@@ -1,4 +1,4 @@
-"""relayout check: fail if models have more Transposes than allowed."""
+"""relayout check: fail if models have more Transposes than allowed, or do not fit a device."""
 
 from __future__ import annotations
 
@@ -8,31 +8,60 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from relayout.cli.codes import DONE, REFUSED
+from relayout.cli.names import NameOption, profiles
 from relayout.cli.streams import model_of
-from relayout.cli.terminal import count, progress, show
+from relayout.cli.terminal import add_dims, count, progress, show
 from relayout.errors import RelayoutError
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
 DESCRIPTION = (
-    "Count the Transposes of models; exit with 1 if one of them has more than allowed. A folder "
+    "Count the Transposes of models, or list what of them does not fit a device, where, why and "
+    "what it costs; exit with 1 if one of them has more than allowed or does not fit. A folder "
     "stands for all files *.onnx in it."
 )
+PROFILE_HELP = "a device, or a file *.toml with its limits"
 EXAMPLE = "relayout check in.onnx --max-transposes 4"
 
 
 def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
-        "check", help="fail if a model has more Transposes than allowed", description=DESCRIPTION
+        "check",
+        help="fail if a model has more Transposes than allowed, or does not fit a device",
+        description=DESCRIPTION,
     )
     parser.add_argument("models", metavar="IN.onnx", nargs="+")
-    parser.add_argument("--max-transposes", type=count, required=True, metavar="N")
+    asked = parser.add_mutually_exclusive_group(required=True)
+    asked.add_argument("--max-transposes", type=count, metavar="N")
+    asked.add_argument("--profile", action=NameOption, named=profiles, about=PROFILE_HELP)
+    add_dims(parser)
+    parser.add_argument("--all", action="store_true", help="list every place that does not fit")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(command=run)
 
 
 def run(options: argparse.Namespace) -> int:
+    return _count(options) if options.profile is None else _fit(options)
+
+
+def _fit(options: argparse.Namespace) -> int:
+    from relayout import api
+    from relayout.report.fit import fit_text
+
+    with progress() as stage:
+        found = []
+        for name in _files(options.models):
+            stage(f"reading {name}")
+            found.append(api.check_profile(model_of(name), options.profile, dims=dict(options.dim)))
+    fits = all(each.fits for each in found)
+    models = [each.to_json() for each in found]
+    lines = (line for each in found for line in fit_text(each, every=options.all))
+    show(options, {"models": models, "profile": options.profile, "ok": fits}, lines)
+    return DONE if fits else REFUSED
+
+
+def _count(options: argparse.Namespace) -> int:
     from relayout import api
 
     most = options.max_transposes
@@ -40,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
         found: dict[str, int] = {}
         for name in _files(options.models):
             stage(f"reading {name}")
-            found[name] = api.count(model_of(name)).transposes
+            found[name] = api.count(model_of(name), dims=dict(options.dim)).transposes
     models = [{"path": name, "transposes": n, "ok": n <= most} for name, n in found.items()]
     within = all(n <= most for n in found.values())
     record = {"models": models, "max_transposes": most, "ok": within}

@@ -82,6 +82,13 @@ def targets() -> NamedValues:
     return NamedValues(_summaries(TARGETS), ONNX.name, target_of)
 
 
+def profiles() -> NamedValues:
+    from relayout.targets.profiles.profile import profile_of, shipped_names
+
+    summaries = {name: profile_of(name).summary for name in shipped_names()}
+    return NamedValues(summaries, "", profile_of)
+
+
 def strategies() -> NamedValues:
     from relayout.assign.strategies.registry import EXACT, STRATEGIES, strategy_of
 

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from relayout.cli.codes import DONE, REFUSED
-from relayout.cli.names import NameOption, given, strategies
+from relayout.cli.names import NameOption, given, profiles, strategies
 from relayout.cli.streams import model_of, output_of
 from relayout.cli.terminal import (
     PRICES_HELP,
@@ -38,7 +38,12 @@ DESCRIPTION = (
 EXAMPLE = "relayout optimize in.onnx -o out.onnx --report r.html"
 STRATEGY_HELP = "how to choose layouts"
 FREE_HELP = "let the order of the model's {} change; the change is reported"
-RANK_HELP = "let no tensor have more axes than this, unless the given model has one that does"
+RANK_HELP = (
+    "let no tensor have more axes than this, unless the given model has one that does (default: "
+    "as many as the given model has)"
+)
+PROFILE_HELP = "a device, or a file *.toml, whose limits the result keeps where the model does"
+INLINE_HELP = "write out what functions of the model do, for runtimes that have none"
 SIZE_HELP = "store no constant in two orders, even where that would save Transposes"
 OPSET_HELP = "bring the model to this newer opset first; from 23 on Attention is an operator"
 
@@ -62,6 +67,7 @@ def add_parser(commands: Any) -> None:
     choice.add_argument("--strategy", action=NameOption, named=strategies, about=STRATEGY_HELP)
     choice.add_argument("--keep-size", action="store_true", help=SIZE_HELP)
     choice.add_argument("--max-rank", type=count, metavar="N", help=RANK_HELP)
+    choice.add_argument("--profile", action=NameOption, named=profiles, about=PROFILE_HELP)
     choice.add_argument("--opset", type=count, metavar="N", help=OPSET_HELP)
     choice.add_argument("--measure", action="store_true", help=MEASURE_HELP)
     choice.add_argument("--threads", type=count, metavar="N", help=THREADS_HELP)
@@ -77,6 +83,7 @@ def add_parser(commands: Any) -> None:
             metavar="NAME=NHWC",
             help=f"an {kind} in another layout than the model has it (may be repeated)",
         )
+    interface.add_argument("--inline-functions", action="store_true", help=INLINE_HELP)
     numbers = parser.add_argument_group("verification")
     numbers.add_argument("--no-verify", action="store_true", help="write without comparing numbers")
     add_numbers(numbers)
@@ -122,12 +129,13 @@ def _run(options: argparse.Namespace) -> int:
             model_of(options.model),
             output_of(options.output),
             **choosing(options),
-            **given(options, "strategy", "prices"),
+            **given(options, "strategy", "prices", "profile"),
             free_inputs=options.free_inputs,
             free_outputs=options.free_outputs,
             input_layouts=dict(options.input_layout),
             output_layouts=dict(options.output_layout),
             opset=options.opset,
+            inline_functions=options.inline_functions,
             max_rank=options.max_rank,
             keep_size=options.keep_size,
             verify=not options.no_verify,

@@ -171,12 +171,12 @@ def bytes_of_constants(model: ir.Model) -> int:
 
 
 def most_axes(model: ir.Model) -> int:
-    """The largest rank that is known of a result of any graph."""
+    """The largest rank that is known of an input or a result of any graph."""
     ranks = (
         rank_of(value)
         for region in regions_of(model)
-        for node in region.graph
-        for value in node.outputs
+        for values in (region.graph.inputs, *(node.outputs for node in region.graph))
+        for value in values
     )
     return max((rank for rank in ranks if rank is not None), default=0)
 

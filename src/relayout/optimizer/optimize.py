@@ -22,10 +22,12 @@ from relayout.errors import RelayoutError
 from relayout.graph.collector import paused_collector
 from relayout.graph.io.destination import Destination, Document, Output
 from relayout.graph.io.free_interface import free_interface
-from relayout.graph.io.load import load
+from relayout.graph.io.inline import without_functions
+from relayout.graph.io.load import load, reloaded
 from relayout.graph.io.model import LoadedModel
+from relayout.graph.io.save import to_proto
 from relayout.graph.io.sources import ModelSource
-from relayout.ops.measure import Measure, Objective
+from relayout.ops.measure import Measure, Objective, most_axes
 from relayout.optimizer.asked_layouts import in_asked_layouts
 from relayout.optimizer.attempts import (
     ENLARGES,
@@ -56,13 +58,22 @@ from relayout.report.records import AttemptRecord
 from relayout.report.trace import seconds_by_name
 from relayout.targets.prediction import measure_on
 from relayout.targets.prices.table import RuntimePrices
-from relayout.targets.target import ONNX, Target, asked_objective, target_of, with_prices
+from relayout.targets.profiles.profile import Profile
+from relayout.targets.target import (
+    ONNX,
+    Target,
+    asked_objective,
+    check_opset,
+    target_of,
+    with_prices,
+)
 from relayout.verify.isolated import compare_isolated
 from relayout.verify.verdict import NumericOptions
 
 Ready: TypeAlias = Callable[[Result], None]
 """Called with what is about to be written."""
 
+WRITTEN_OUT = "functions are written out, so their Transposes count as those of the model"
 ROUGH = "what changes rounding was left out, since quantisers turned it into whole steps"
 
 
@@ -75,6 +86,7 @@ def optimize(
     einsum: bool | None = None,
     keep_size: bool = False,
     max_rank: int | None = None,
+    profile: str | PathLike[str] | Profile | None = None,
     strategy: str | Strategy = EXACT,
     minimize: str | Objective | None = None,
     prices: str | PathLike[str] | RuntimePrices | None = None,
@@ -85,6 +97,7 @@ def optimize(
     output_layouts: Mapping[str, str] | None = None,
     opset: int | None = None,
     fix_defaults: bool = False,
+    inline_functions: bool = False,
     verify: bool = True,
     inputs: NumericOptions | None = None,
     certificate: Output | None = None,
@@ -103,8 +116,9 @@ def optimize(
     as Einsum, which reads its factors in any order; left open it does so where Transposes are
     counted and only standard operators may be used. `keep_size` forbids to store a
     constant in two orders, where one of its readers could have another than the rest. `max_rank` is
-    the most axes that a tensor of the result has, if none of the given model has more. Only the
-    strategy "exact" proves its choice
+    the most axes that a tensor of the result has, if none of the given model has more; left open it
+    is what the given model has. `profile` names a device, or a file, whose limits the result keeps
+    where the given model does. Only the strategy "exact" proves its choice
     least for the variants offered. `minimize` is "bytes" (fewest bytes moved by Transposes),
     "count" (fewest Transposes) or "time" (least time by the prices of the target, which is the
     default for a target that has prices, and "bytes" for others). `prices` is a table of them, or
@@ -115,7 +129,8 @@ def optimize(
     "NHWC"; the model as given then counts with a Transpose at each. `opset` brings the model to a
     newer
     opset first: from 23 on Attention is an operator. `fix_defaults` makes constants of inputs that
-    have a default, which removes them from the inputs.
+    have a default, which removes them from the inputs. `inline_functions` writes what functions of
+    the model do in the place of their calls, for runtimes that have none.
 
     `output` is a path or a binary file open for writing. Nothing is written if the numbers differ
     or cannot be compared. A model for which nothing better was found is written as it came, byte
@@ -141,7 +156,9 @@ def optimize(
         keep_size=keep_size,
         objective=objective,
         max_rank=max_rank,
+        profile=profile,
     )
+    check_opset(runtime, opset)
     terms = Terms(objective, runtime, inputs.dims, free_inputs, free_outputs)
     if measure is not None:
         check_measurable(terms)
@@ -153,11 +170,18 @@ def optimize(
         given = in_asked_layouts(given, input_layouts or {}, output_layouts or {})
     check_names(given, inputs)
     compared = inputs if verify else None
-    road = _Road(given, place, proof, reports, compared, ready, stage, comparing, fix_defaults)
+    if inline_functions and proof is not None:
+        raise RelayoutError("a certificate is about a model with its functions")
+    road = _Road(
+        *(given, place, proof, reports, compared, ready, stage, comparing),
+        fix_defaults=fix_defaults,
+        inlines=inline_functions,
+    )
     asked = as_asked(given, opset, fix_defaults=fix_defaults)
     if asked.frozen is not None:
         return road.copied(terms, asked.frozen)
     runtime.check_gate(asked.ir)
+    terms = _within_given_rank(terms, asked)
     stage("optimising")
     searching = _Searching(asked, solver, budget)
     if measure is not None:
@@ -173,6 +197,26 @@ def optimize(
             search.drop_kept(ROUNDING_SHOWS)
             result = road.finished(search, careful, ROUGH)
     return result
+
+
+def _written_out(result: Result) -> Result:
+    """A result whose file has no functions, as some runtimes need it."""
+    loaded = result.loaded
+    if not loaded.source.functions and not loaded.ir.functions:
+        return result
+    made = reloaded(loaded, without_functions(to_proto(loaded)))
+    terms = result.choose.terms
+    made.notices[:] = [*loaded.notices, WRITTEN_OUT]
+    return replace(
+        result, loaded=made, changed=True, after=measure_on(terms.target, made.ir, terms.dims)
+    )
+
+
+def _within_given_rank(terms: Terms, asked: LoadedModel) -> Terms:
+    """The terms with a limit on axes: unless asked for more, those of the given model."""
+    if terms.target.max_rank is not None:
+        return terms
+    return replace(terms, target=replace(terms.target, max_rank=most_axes(asked.ir)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,6 +308,8 @@ class _Road:
     stage: Stage
     comparing: Comparing
     fix_defaults: bool = False
+    inlines: bool = False
+    """Whether functions are written out before a model is compared."""
 
     def copied(self, terms: Terms, reason: str) -> Result:
         """A model that may not be changed."""
@@ -319,6 +365,8 @@ class _Road:
 
     def handed_over(self, result: Result) -> Result:
         """Deliver a model; one whose interface may change is verified before that happens."""
+        if self.inlines:
+            result = _written_out(result)
         if not result.choose.terms.frees:
             return self._delivered(result, self.inputs)
         if self.inputs is not None:

@@ -8,6 +8,7 @@ from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from relayout.report.comparison import ComparisonRecord
+from relayout.report.fit import FitRecord
 from relayout.report.fusion import FusionRecord, NodeRecord
 from relayout.report.layouts import LayoutsRecord
 from relayout.report.node import ExplainedNode
@@ -94,7 +95,14 @@ def _answers() -> dict[str, list[Schema]]:
                     "max_transposes": count,
                     "ok": flag,
                 }
-            )
+            ),
+            _object(
+                {
+                    "models": {"type": "array", "items": _of(FitRecord)},
+                    "profile": {"type": "string"},
+                    "ok": flag,
+                }
+            ),
         ],
         "verify": [
             _object({"equal": flag, "outputs": {"type": "array"}, "verdict": {"type": "object"}})

@@ -11,10 +11,18 @@ from relayout.ops.vector_product import product_rule
 from relayout.targets import nhwc
 from relayout.targets.channels_last import OHWI
 from relayout.targets.ort import CONTRIB_DOMAIN, FUSED_MATMUL, FUSED_TYPES, write_fused
+from relayout.targets.profiles.limits import MoveLimit
+from relayout.targets.profiles.profile import Profile
 
 WEIGHTS = OHWI
-MAX_RANK = 6
-"""XNNPACK takes no tensor of more axes."""
+MAX_RANK = 8
+"""RESHAPE takes no more; what else has fewer is written with neighbours merged."""
+MOVES = Profile(
+    "litert",
+    "what TRANSPOSE moves at once",
+    (MoveLimit(6, "tried with ai-edge-litert 2.3.0: TRANSPOSE has at most 6 axes"),),
+)
+"""A Transpose that moves more axes is written as two."""
 
 
 def write_product(view: NodeView, first: FactorReading, second: FactorReading) -> Changes | None:

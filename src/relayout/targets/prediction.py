@@ -11,11 +11,21 @@ from relayout.graph.read import constant_of, is_op, perm_of, shape_of
 from relayout.graph.region import Region, regions_of
 from relayout.layout.moves import Move
 from relayout.layout.transport import Changes
-from relayout.ops.measure import Measure, bytes_inside, item_bytes, lengths_of, measure, runs_of
+from relayout.ops.measure import (
+    Measure,
+    bytes_inside,
+    bytes_of_move,
+    item_bytes,
+    lengths_of,
+    measure,
+    moving_transposes,
+    runs_of,
+)
 from relayout.ops.registry import facts_of
 from relayout.targets.ort_attention import copies_price
 from relayout.targets.prices.table import RuntimePrices
 from relayout.targets.products import form_price
+from relayout.targets.profiles.profile import Profile
 from relayout.targets.reductions import reduction_price
 from relayout.targets.split_transposes import FLATTEN_TAKES_ANY_TYPE, least_price
 from relayout.targets.target import Target
@@ -26,12 +36,32 @@ def measure_on(
 ) -> Measure:
     """How much data a model moves, and how long that takes if the target has prices.
 
+    The bytes of Transposes that a device with limits runs elsewhere count more often.
     `splits`: whether a Transpose counts as two where those take less, as it will be written.
     """
     found = measure(model, dims)
+    if target.profile is not None and target.profile.limits_transposes:
+        elsewhere = _bytes_elsewhere(target.profile, model, dims)
+        found = replace(found, bytes_moved=found.bytes_moved + elsewhere)
     if target.prices is None:
         return found
     return replace(found, nanoseconds=Prediction(target, target.prices, dims, splits).of(model))
+
+
+def _bytes_elsewhere(profile: Profile, model: ir.Model, dims: Mapping[str, int]) -> int:
+    """What is added for Transposes that a device does not run itself."""
+    runs = runs_of(list(regions_of(model)))
+    return sum(
+        runs[region.graph] * (_times(profile, node) - 1) * bytes_of_move(node, dims)
+        for region, node in moving_transposes(model)
+    )
+
+
+def _times(profile: Profile, node: ir.Node) -> int:
+    order, lengths = perm_of(node), shape_of(node.inputs[0])
+    if order is None or lengths is None:
+        return 1
+    return profile.times(lengths, order)
 
 
 @dataclass(frozen=True, slots=True)

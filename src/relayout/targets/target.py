@@ -22,6 +22,8 @@ from relayout.targets import litert, nhwc, openvino, ort, ort_absorbed, ort_quan
 from relayout.targets.channels_last import HWIO, HWOI, KERNELS, OHWI, ChannelsLastKernel
 from relayout.targets.gate import Gate
 from relayout.targets.prices.table import RuntimePrices, read_prices, shipped
+from relayout.targets.profiles.narrowing import narrowed
+from relayout.targets.profiles.profile import Profile, profile_of
 
 
 def _nothing(_graph: ir.Graph) -> set[ir.Node]:
@@ -78,6 +80,8 @@ class Target:
     """The nodes that a runtime takes into their neighbours, so that they take no time."""
     extra_price: ExtraPrice = field(default=_no_extra, repr=False)
     """What nodes take longer that its runtime copies for, or has several kernels for."""
+    profile: Profile | None = field(default=None, repr=False)
+    """What the device behind the runtime refuses, where that is asked for."""
     prefers: Objective | None = None
     """What is made least unless asked for, where that is not time for a target with prices."""
     summary: str = ""
@@ -100,8 +104,9 @@ class Target:
             return KEPT_AS_GIVEN
         key = (view.node.domain, view.node.op_type)
         rule = self.rules.get(key) or rule_of(view)
-        is_product = self.einsum and key == ("", "MatMul")
-        return replace(rule, separate=product_as_einsum) if is_product else rule
+        if self.einsum and key == ("", "MatMul"):
+            rule = replace(rule, separate=product_as_einsum)
+        return rule if self.profile is None else narrowed(rule, self.profile)
 
     def shuffles_of(self, view: NodeView) -> ShuffleFacts:
         """What a node makes of entries in another order; one that is kept has its own."""
@@ -215,6 +220,7 @@ LITERT = Target(
     max_rank=litert.MAX_RANK,
     rules=litert.RULES,
     weights=litert.WEIGHTS,
+    profile=litert.MOVES,
     summary="LiteRT, which `relayout compile` writes files for",
 )
 
@@ -260,6 +266,7 @@ def target_of(
     keep_size: bool = False,
     objective: Objective = Objective.BYTES,
     max_rank: int | None = None,
+    profile: str | PathLike[str] | Profile | None = None,
 ) -> Target:
     """The target of a name, or the given one, with selectors of nodes that stay as they are.
 
@@ -273,8 +280,23 @@ def target_of(
         may = found.count_above_speed and not found.fused_matmul
         einsum = may and objective is Objective.COUNT
     keep_size = keep_size or found.keep_size
+    if profile is not None:
+        found = _within(found, profile_of(profile))
     if max_rank is not None:
         found = replace(found, max_rank=max_rank)
     if not keep and (einsum, keep_size) == (found.einsum, found.keep_size):
         return found
     return replace(found, gate=Gate(tuple(keep)), einsum=einsum, keep_size=keep_size)
+
+
+def _within(target: Target, profile: Profile) -> Target:
+    """A target for a device with limits."""
+    ranks = [rank for rank in (target.max_rank, profile.max_rank) if rank is not None]
+    return replace(target, profile=profile, max_rank=min(ranks, default=None))
+
+
+def check_opset(target: Target, opset: int | None) -> None:
+    """Refuse to bring a model to an opset that the device behind a target does not read."""
+    ceiling = None if target.profile is None else target.profile.opset
+    if target.profile is not None and ceiling is not None and (opset or 0) > ceiling.most:
+        raise RelayoutError(f"{target.profile.name} reads opsets up to {ceiling.most}")

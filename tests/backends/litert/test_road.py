@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -125,3 +126,36 @@ def test_weights_may_be_stored_in_half_precision(tmp_path: Path) -> None:
 def test_an_output_may_be_an_input_or_a_constant() -> None:
     nodes = [helper.make_node("Identity", ["x"], ["y"]), helper.make_node("Relu", ["x"], ["z"])]
     assert_runs_alike(model_of(nodes, {"x": (2, 3)}, ["y", "z"]))
+
+
+def test_the_transpose_of_a_product_with_a_weight_is_part_of_it() -> None:
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["product"]),
+        helper.make_node("Add", ["product", "bias"], ["sum"]),
+        helper.make_node("Transpose", ["sum"], ["y"], perm=[0, 3, 1, 2]),
+    ]
+    held = {"w": drawn(5, 6), "bias": drawn(6)}
+    builtins = builtins_of(assert_runs_alike(model_of(nodes, {"x": (1, 2, 3, 5)}, ["y"], held)))
+    assert "TRANSPOSE" not in builtins
+
+
+def test_a_window_attention_is_partitioned_and_split_by_one_transpose() -> None:
+    """Windows, heads and the three factors of an attention, seven axes, in moves of six."""
+    shapes = {
+        "windows": [2, 3, 2, 3, 4],
+        "tokens": [4, 9, 4],
+        "parts": [4, 9, 3, 2, 4],
+    }
+    held: dict[str, Any] = {name: np.asarray(each) for name, each in shapes.items()}
+    held |= {"w": drawn(4, 24), "zero": np.asarray(0)}
+    nodes = [
+        helper.make_node("Reshape", ["x", "windows"], ["a"]),
+        helper.make_node("Transpose", ["a"], ["b"], perm=[0, 2, 1, 3, 4]),
+        helper.make_node("Reshape", ["b", "tokens"], ["c"]),
+        helper.make_node("MatMul", ["c", "w"], ["d"]),
+        helper.make_node("Reshape", ["d", "parts"], ["e"]),
+        helper.make_node("Transpose", ["e"], ["f"], perm=[2, 0, 3, 1, 4]),
+        helper.make_node("Gather", ["f", "zero"], ["y"], axis=0),
+    ]
+    builtins = builtins_of(assert_runs_alike(model_of(nodes, {"x": (6, 6, 4)}, ["y"], held)))
+    assert builtins.count("TRANSPOSE") == 1

@@ -45,6 +45,8 @@ class GraphBuilder:
     """By values of the model, the tensors that hold them."""
     _shared: dict[tuple[str, FlatShape, bytes], FlatTensor] = field(default_factory=dict)
     _names: set[str] = field(default_factory=set)
+    _viewed: dict[FlatTensor, FlatTensor] = field(default_factory=dict)
+    """By the result of a RESHAPE, what it reads."""
 
     def name(self, wanted: str) -> str:
         """A name that no other tensor has."""
@@ -118,8 +120,14 @@ class GraphBuilder:
             return tensor
         if tensor.data is not None and tensor.steps is None:
             return self.constant(tensor.data.reshape(lengths), hint=tensor.name)
+        # A view of a view is one of what the first reads, which may have fewer axes.
+        source = self._viewed.get(tensor, tensor)
+        if source.shape == lengths:
+            return source
         target = self.constant(lengths, INT32)
-        return self.put("RESHAPE", [tensor, target], lengths, newShape=list(lengths))
+        result = self.put("RESHAPE", [source, target], lengths, newShape=list(lengths))
+        self._viewed[result] = source
+        return result
 
     def transpose(self, tensor: FlatTensor, perm: Sequence[int]) -> FlatTensor:
         shape = tuple(tensor.shape[axis] for axis in perm)

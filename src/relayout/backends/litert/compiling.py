@@ -17,6 +17,7 @@ from relayout.backends.litert.halving import halved
 from relayout.backends.litert.interpreting import LiteModel
 from relayout.backends.litert.lower.registry import missing
 from relayout.backends.litert.lowering import lowered
+from relayout.backends.litert.turning import turned
 from relayout.backends.litert.verification import compare_written
 from relayout.backends.options import Compilation, CompileOptions
 from relayout.errors import RelayoutError, VerificationError
@@ -96,7 +97,7 @@ def _chosen(
     stage("optimising")
     model = optimised(given, options)
     stage("lowering")
-    graph = fused(lowered(model.ir))
+    graph = turned(fused(lowered(model.ir)))
     return given, halved(graph) if options.dtype == HALF else graph
 
 

@@ -52,6 +52,12 @@ def inlined(model: onnx.ModelProto) -> tuple[onnx.ModelProto, list[str]]:
         return _expanded(model, functions), [NOT_AS_WRITTEN]
 
 
+def without_functions(model: onnx.ModelProto) -> onnx.ModelProto:
+    """A model with what its functions do in the place of their calls, for runtimes without them."""
+    functions = {(function.domain, function.name): function for function in model.functions}
+    return _expanded(model, functions) if functions else model
+
+
 def _restored(model: onnx.ModelProto, functions: _Functions) -> onnx.ModelProto:
     result = onnx.ModelProto()
     result.CopyFrom(model)

@@ -1,0 +1,1 @@
+"""What devices refuse or run slowly: profiles as values, shipped as files with sources"""
