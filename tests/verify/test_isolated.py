@@ -79,7 +79,7 @@ def test_a_small_model_gets_little_memory_unless_more_is_asked_for(tmp_path: Pat
         "the runtime needed more than 6 GB, the most it was allowed; --memory allows more"
     )
     path = expanding(tmp_path / "a.onnx", 2**13)
-    assert compare_isolated(path, path, NumericOptions(memory=0.7)).status == "unknown"
+    assert compare_isolated(path, path, NumericOptions(memory=0.5)).status == "unknown"
     assert compare_isolated(path, path, NumericOptions(memory=5)).equal
 
 

@@ -47,6 +47,10 @@ INLINE_HELP = "write out what functions of the model do, for runtimes that have 
 SIZE_HELP = "store no constant in two orders, even where that would save Transposes"
 OPSET_HELP = "bring the model to this newer opset first; from 23 on Attention is an operator"
 
+LINKS_HELP = (
+    "read data files that have hard links, and link unchanged ones into the folder of the result "
+    "instead of copying them; onnx itself reads no data through hard links"
+)
 SUGGEST_HELP = "try other options too, and list those that would leave fewer Transposes"
 MEASURE_HELP = (
     "run candidates in the target's runtime, in turns, and keep the fastest; the given model if "
@@ -61,6 +65,7 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("model", metavar="IN.onnx")
     parser.add_argument("-o", "--output", metavar="OUT.onnx", help="without it nothing is written")
+    parser.add_argument("--hard-links", action="store_true", help=LINKS_HELP)
     choice = parser.add_argument_group("the choice of layouts")
     add_choosing(choice)
     choice.add_argument("--prices", metavar="FILE", help=PRICES_HELP)
@@ -138,6 +143,7 @@ def _run(options: argparse.Namespace) -> int:
             inline_functions=options.inline_functions,
             max_rank=options.max_rank,
             keep_size=options.keep_size,
+            hard_links=options.hard_links,
             verify=not options.no_verify,
             inputs=numeric_options(options),
             certificate=options.certificate,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 import time
 import warnings
@@ -35,9 +36,7 @@ def add_numbers(parser: Options) -> None:
     parser.add_argument(
         "--tolerance", type=float, help="largest error relative to the scale of an element"
     )
-    parser.add_argument(
-        "--memory", type=float, metavar="GB", help="most memory that verifying may use"
-    )
+    parser.add_argument("--memory", type=gigabytes, metavar="2GB", help=MEMORY_HELP)
     parser.add_argument(
         "--shape",
         action="append",
@@ -87,6 +86,19 @@ def _dim(text: str) -> tuple[str, int]:
     if not name or not length.isdecimal():
         raise argparse.ArgumentTypeError(f"'{text}' is not of the form NAME=8")
     return name, int(length)
+
+
+def gigabytes(text: str) -> float:
+    """An amount of memory: 2GB, 500MB, or a number of gigabytes."""
+    upper = text.upper().removesuffix("B")
+    scale = {"M": 1e-3, "G": 1.0, "T": 1e3}.get(upper[-1:])
+    try:
+        amount = float(upper if scale is None else upper[:-1]) * (scale or 1.0)
+    except ValueError:
+        amount = 0.0
+    if not 0 < amount < math.inf:
+        raise argparse.ArgumentTypeError(f"'{text}' is not an amount of memory such as 2GB")
+    return amount
 
 
 def named_layout(text: str) -> tuple[str, str]:
@@ -254,6 +266,9 @@ def add_form(parser: Options) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
+MEMORY_HELP = (
+    "most memory that verifying may use; models that take more are verified by proof alone"
+)
 DEFAULTS_HELP = "make constants of inputs that have a default, which removes them from the inputs"
 EINSUM_HELP = (
     "whether products may be stated as Einsum where that saves Transposes (default: with "

@@ -58,7 +58,7 @@ def meanings_of(before: LoadedModel, after: LoadedModel) -> tuple[dict[str, Mean
 
 
 def _readable(loaded: LoadedModel, message: onnx.ModelProto) -> ReadModel:
-    return ReadModel(message, Path() if loaded.path is None else loaded.path.parent)
+    return ReadModel.held_by(message, Path() if loaded.path is None else loaded.path.parent)
 
 
 def node_title(node: ir.Node) -> str:

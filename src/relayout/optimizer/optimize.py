@@ -105,6 +105,7 @@ def optimize(
     model_explorer: str | PathLike[str] | None = None,
     suggest: bool = False,
     measure: Measuring | None = None,
+    hard_links: bool = False,
     ready: Ready = lambda _: None,
     stage: Stage = lambda _: None,
     comparing: Comparing = compare_isolated,
@@ -140,8 +141,9 @@ def optimize(
     tried that might leave fewer Transposes, and those that do are reported.
     With `measure`, models made by every objective, with attentions raised to operators and without,
     take turns in the runtime of the target; the fastest is kept, or the given model if none is
-    faster. `ready` is called with the result before anything takes its place: if it raises, nothing
-    does.
+    faster. With `hard_links`, data files that have hard links are read, and unchanged ones are
+    linked into the folder of the result. `ready` is called with the result before anything takes
+    its place: if it raises, nothing does.
     """
     inputs = replace(inputs or NumericOptions(), fix_defaults=fix_defaults)
     solver = strategy_of(strategy)
@@ -163,7 +165,7 @@ def optimize(
     if measure is not None:
         check_measurable(terms)
     stage("reading")
-    given = load(source)
+    given = load(source, allow_hard_links=hard_links)
     if input_layouts or output_layouts:
         if proof is not None:
             raise RelayoutError("a certificate is about the interface as given, not other layouts")

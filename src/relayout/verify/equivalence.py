@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from relayout.errors import BadModelError
 from relayout.verify.interface import UnreadableModelError, interface_of
-from relayout.verify.isolated import LONGEST, default_memory, verdict_of
+from relayout.verify.isolated import LONGEST, WORKER, default_memory, two_files, verdict_of
 from relayout.verify.verdict import NumericOptions, NumericVerdict
 
 Finding = Literal["identical", "equal modulo ledger", "tested", "refuted", "unknown"]
@@ -56,14 +56,8 @@ def verify_models(
     paths = Path(before), Path(after)
     for path in paths:
         _check_readable(path)
-    request = {
-        "before": str(paths[0]),
-        "after": str(paths[1]),
-        "field": True,
-        "options": options.to_json(),
-    }
-    memory = default_memory(options, *paths)
-    verdict = verdict_of("relayout.verify.worker", request, LONGEST, memory)
+    request = {**two_files(*paths, options), "field": True}
+    verdict = verdict_of(WORKER, request, LONGEST, default_memory(options, *paths))
     return Equivalence(tuple(_findings(verdict)), verdict)
 
 

@@ -20,6 +20,8 @@ from relayout.verify.verdict import NumericOptions, NumericVerdict, unknown
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+WORKER = "relayout.verify.worker"
+
 LONGEST = 600.0
 """Seconds that a comparison may take."""
 
@@ -44,11 +46,15 @@ def compare_isolated(
 ) -> NumericVerdict:
     """As `compare`; beyond a limit, or where the comparison crashes, the verdict is unknown."""
     options = options or NumericOptions()
-    files = {"before": str(before), "after": str(after)}
-    request = {**files, "options": options.to_json()}
     if memory is None:
         memory = default_memory(options, before, after)
-    return verdict_of("relayout.verify.worker", request, seconds, memory)
+    return verdict_of(WORKER, two_files(before, after, options), seconds, memory)
+
+
+def two_files(before: Path, after: Path, options: NumericOptions) -> dict[str, Any]:
+    """What the worker is asked about two models."""
+    files = {"before": str(before), "after": str(after)}
+    return {**files, "options": options.to_json(), "stored": _stored(before) + _stored(after)}
 
 
 def verdict_of(

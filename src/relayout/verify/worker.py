@@ -17,7 +17,8 @@ import onnx
 
 from relayout.verify.numeric import Extent, examine
 from relayout.verify.proof.attempt import attempted
-from relayout.verify.verdict import NumericOptions, NumericVerdict
+from relayout.verify.proof.verdict import ModelProof
+from relayout.verify.verdict import NumericOptions, NumericVerdict, unknown
 
 Examine: TypeAlias = Callable[[Mapping[str, Any], NumericOptions], NumericVerdict]
 """From a request to a verdict."""
@@ -26,19 +27,20 @@ Reply: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 """From a request to what answers it."""
 
 STANDARD_INPUT = 0
+GIGABYTE = 1e9
 PR_SET_PDEATHSIG = 1
 """From <linux/prctl.h>: the signal that a process gets when its parent ends."""
 
 
 def limit_memory(limit: int | None) -> None:
-    """Limits the address space, where the system can."""
+    """Limits the memory of this process, where the system can; mapped files do not count."""
     if limit is None or sys.platform == "win32":
         return
     import resource  # noqa: PLC0415 - no such module on Windows
 
-    _, hardest = resource.getrlimit(resource.RLIMIT_AS)
+    _, hardest = resource.getrlimit(resource.RLIMIT_DATA)
     ceiling = limit if hardest == resource.RLIM_INFINITY else min(limit, hardest)
-    resource.setrlimit(resource.RLIMIT_AS, (ceiling, hardest))
+    resource.setrlimit(resource.RLIMIT_DATA, (ceiling, hardest))
 
 
 def end_with_parent() -> None:
@@ -85,9 +87,24 @@ def _claim_output() -> IO[str]:
 def _two_files(request: Mapping[str, Any], options: NumericOptions) -> NumericVerdict:
     before, after = Path(request["before"]), Path(request["after"])
     proof = attempted(before, after, fix_defaults=options.fix_defaults)
+    if request["memory"] is not None and request["stored"] > request["memory"]:
+        return _by_proof_alone(proof, request["stored"], request["memory"])
     verdict = examine(before, after, options, Extent.of(proof))
     verdict = verdict.with_proof(proof)
     return _with_field(verdict, before, after) if request.get("field") else verdict
+
+
+def _by_proof_alone(proof: ModelProof, stored: int, memory: int) -> NumericVerdict:
+    """The verdict on models that do not fit into memory, so that they are not run."""
+    sizes = (
+        f"both models take {stored / GIGABYTE:.3g} GB and {memory / GIGABYTE:.3g} GB are allowed"
+    )
+    names = tuple(output.name for output in proof.outputs)
+    if not proof.holds or proof.conditions:
+        reason = f"{sizes}, so they were not run; {proof.summary()}"
+        return replace(unknown(reason), proof=proof, output_names=names)
+    despite = f"by proof alone: {sizes}, so they were not run"
+    return NumericVerdict("equal", proof=proof, despite=despite, output_names=names)
 
 
 def _with_field(verdict: NumericVerdict, before: Path, after: Path) -> NumericVerdict:

@@ -12,6 +12,7 @@ import onnx
 import pytest
 
 from relayout.verify.proof.graphs import LocalValues, ModelReader, input_value
+from relayout.verify.proof.stored import DataFolder
 from relayout.verify.proof.table import TermTable, TermValue
 from relayout.verify.proof.views import exact
 from tests.verify.proof.random_graphs import OPSET, random_graph
@@ -22,7 +23,9 @@ SIZE = 40
 def _values(model: onnx.ModelProto) -> tuple[TermTable, dict[str, TermValue]]:
     table, graph = TermTable(), model.graph
     given = {port.name: input_value(table, port, port.name) for port in graph.input}
-    results = LocalValues(ModelReader(table, {}, Path()), {"": OPSET}).run(graph, given)
+    results = LocalValues(ModelReader(table, {}, DataFolder.at(Path())), {"": OPSET}).run(
+        graph, given
+    )
     names = [output.name for output in graph.output]
     return table, dict(zip(names, results, strict=True))
 

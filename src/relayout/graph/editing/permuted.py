@@ -4,11 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
+from relayout.graph.editing.contiguous import contiguous
 from relayout.layout.permutation import Permutation
+
+
+class PermutedTensor(ir.LazyTensor):
+    """A constant stored in another order; its data moves only when it is written or read."""
+
+    __slots__ = ("given", "order")
+
+    def __init__(self, given: ir.TensorProtocol, order: Permutation) -> None:
+        shape = ir.Shape([int(given.shape.numpy()[axis]) for axis in order])
+        super().__init__(self._moved, dtype=given.dtype, shape=shape, name=given.name)
+        self.given, self.order = given, order
+
+    def _moved(self) -> ir.TensorProtocol:
+        return _moved(self.given, self.order)
 
 
 def permuted_shape(shape: ir.Shape | None, order: Permutation) -> ir.Shape | None:
@@ -17,16 +31,17 @@ def permuted_shape(shape: ir.Shape | None, order: Permutation) -> ir.Shape | Non
 
 
 def permuted_tensor(tensor: ir.TensorProtocol, order: Permutation) -> ir.TensorProtocol:
-    """A constant stored in `order`; its data moves only when it is written or read."""
-
-    def permute() -> ir.TensorProtocol:
-        array = np.ascontiguousarray(tensor.numpy().transpose(order.axes))
-        return tensor_of(array, tensor.dtype, tensor.name)
-
+    """A constant stored in `order`."""
     if tensor.dtype == ir.DataType.STRING:
-        return permute()  # Strings have no bytes that could be read later.
-    shape = ir.Shape([int(tensor.shape.numpy()[axis]) for axis in order])
-    return ir.LazyTensor(permute, dtype=tensor.dtype, shape=shape, name=tensor.name)
+        return _moved(tensor, order)  # Strings have no bytes that could be read later.
+    if isinstance(tensor, PermutedTensor):
+        return PermutedTensor(tensor.given, tensor.order.then(order))
+    return PermutedTensor(tensor, order)
+
+
+def _moved(tensor: ir.TensorProtocol, order: Permutation) -> ir.TensorProtocol:
+    array = contiguous(tensor.numpy().transpose(order.axes))
+    return tensor_of(array, tensor.dtype, tensor.name)
 
 
 def tensor_of(

@@ -1,12 +1,11 @@
-"""The files that hold the data of a saved model: copied, or written anew, but never overwritten."""
+"""The files that hold the new data of a saved model: written, but never overwritten."""
 
 from __future__ import annotations
 
-import filecmp
 import os
-import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
+from secrets import token_hex
 from typing import BinaryIO
 
 import onnx
@@ -15,6 +14,7 @@ import onnx_ir as ir
 from relayout.errors import RelayoutError, quoted
 from relayout.graph.io.external import ExternalFiles
 from relayout.graph.io.merge import Inline
+from relayout.graph.io.streaming import blocks_of
 from relayout.graph.messages.walk import tensors_of
 
 SMALLEST = 1024
@@ -22,8 +22,6 @@ SMALLEST = 1024
 
 ALIGNMENT = 64
 """Data starts at multiples of this, so that it can be used where it is mapped."""
-
-_CHUNK = 16 * 1024 * 1024
 
 
 @dataclass(slots=True)
@@ -47,6 +45,17 @@ class NewFiles:
         for path in reversed(missing):
             path.mkdir()
             self.made.append(path)
+
+    def part_of(self, path: Path) -> Path:
+        """A name beside a file's, for as long as the file is not whole."""
+        return path.with_name(f".{path.name}.{token_hex(6)}.part")
+
+    def rename(self, part: Path, path: Path) -> None:
+        """Give a new file that is whole its name, which no other file has."""
+        if os.path.lexists(path):
+            raise RelayoutError(f"{quoted(str(path))} cannot be made: there is another file now")
+        part.rename(path)
+        self.made[self.made.index(part)] = path
 
     def keep(self) -> None:
         self.made.clear()
@@ -75,7 +84,8 @@ class DataFile:
         file = self._opened()
         file.write(bytes(-file.tell() % ALIGNMENT))
         offset = file.tell()
-        file.write(tensor.tobytes())
+        for block in blocks_of(tensor):
+            file.write(block)
         message = onnx.TensorProto(
             name=name,
             data_type=int(tensor.dtype),
@@ -122,23 +132,3 @@ def relocate(message: onnx.ModelProto, names: dict[str, str]) -> onnx.ModelProto
             if entry.key == "location":
                 entry.value = names.get(entry.value, entry.value)
     return result
-
-
-def copy_file(given: Path, location: str, folder: Path, files: NewFiles) -> None:
-    """Copy a data file to a place below another folder.
-
-    A file that is there already and holds the same stays as it is; any other is an error.
-    """
-    copy = folder / location
-    if not copy.parent.resolve().is_relative_to(folder.resolve()):
-        raise RelayoutError(
-            f"{quoted(str(copy))} is reached through a link that leads out of its folder"
-        )
-    if copy.exists():
-        if not filecmp.cmp(given, copy, shallow=False):
-            raise RelayoutError(f"{quoted(str(copy))} exists and is another file; move it away")
-        return
-    files.make_folders(copy.parent)
-    with given.open("rb") as reader, files.create(copy) as writer:
-        shutil.copyfileobj(reader, writer, _CHUNK)
-        synchronise(writer)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -12,10 +13,10 @@ import onnx
 from onnx import TensorProto
 
 from relayout.errors import RelayoutError
+from relayout.graph.io.copies import FOUND, bring_file, ways_text
 from relayout.graph.io.data import (
     DataFile,
     NewFiles,
-    copy_file,
     free_location,
     relocate,
     synchronise,
@@ -127,7 +128,7 @@ def _in_one_message(loaded: LoadedModel, *, changed: bool) -> onnx.ModelProto:
 
 
 def _bring_files(loaded: LoadedModel, message: onnx.ModelProto, stage: Staged) -> onnx.ModelProto:
-    """Copy the data files that a model refers to into the folder of its target.
+    """Bring the data files that a model refers to into the folder of its target.
 
     They keep their names, but for those that were made up when the model was loaded.
     """
@@ -137,8 +138,16 @@ def _bring_files(loaded: LoadedModel, message: onnx.ModelProto, stage: Staged) -
     if loaded.spill is not None:
         names = {name: free_location(stage.target, loaded.files) for name in given}
         message = relocate(message, names)
-    for name, copy in names.items():
-        copy_file(loaded.files.found[name].path, copy, folder, stage.files)
+    ways = Counter(
+        bring_file(
+            loaded.files.found[name].path,
+            *(copy, folder, stage.files),
+            link=loaded.files.allow_hard_links,
+        )
+        for name, copy in names.items()
+    )
+    if set(ways) - {FOUND}:
+        loaded.notices.append(ways_text(ways))
     return message
 
 

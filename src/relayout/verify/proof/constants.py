@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from relayout.verify.proof.canonical import Canonical
-from relayout.verify.proof.contents import Contents, as_bits, same_bits
+from relayout.verify.proof.contents import Contents, as_bits, compact, forget_pages
 from relayout.verify.proof.lengths import Length
 from relayout.verify.proof.pieces import FREE, Dim, Piece, extent, free
 from relayout.verify.proof.table import Data, NotKnownError, TermTable, TermValue
@@ -46,8 +46,11 @@ def constant(table: TermTable, array: Array) -> TermValue:
 def numbers_of(contents: Contents, array: Array) -> Numbers:
     flat = np.ascontiguousarray(array).reshape(-1)
     alike = flat.size > 1 and _uniform(flat, 0)
-    flat = flat[:1] if alike else flat
-    return Numbers(flat, array.shape, alike, contents.number_of(flat), _data(array))
+    forget_pages(array)
+    flat = flat[:1].copy() if alike else flat
+    content = contents.number_of(flat)
+    forget_pages(array)
+    return Numbers(flat, array.shape, alike, content, _data(array))
 
 
 def constant_of(table: TermTable, numbers: Numbers) -> TermValue:
@@ -75,6 +78,7 @@ def settled(table: TermTable, term: int, groups: Sequence[Dim]) -> tuple[int, li
         known = table.canonical[key] = canonical(array)
     if table.ledger is not None:
         known = _rounded(table, known, arranged(table.arrays[term], groups))
+    forget_pages(table.arrays[term])
     term = table.term("constant", known.dtype, known.shape, known.digest)
     pieces = [Piece(table.base("of", term, i), 1, n) for i, n in enumerate(known.shape)]
     lengths = [extent(group) for group in groups]
@@ -132,10 +136,12 @@ def _uniform(array: Array, axis: int) -> bool:
     """Whether the numbers do not change along an axis."""
     if array.shape[axis] == 0 or array.dtype == object:
         return False
-    first = np.take(array, [0], axis)
-    if not same_bits(first, np.take(array, [-1], axis)):
+    array = np.moveaxis(array, axis, 0)
+    first, step = as_bits(array[:1]), max(1, BLOCK * len(array) // array.size)
+    if not np.array_equal(first, as_bits(array[-1:])):
         return False
-    return all(same_bits(first, np.take(array, [i], axis)) for i in range(1, array.shape[axis] - 1))
+    parts = (array[start : start + step] for start in range(1, len(array) - 1, step))
+    return all(bool(np.all(as_bits(part) == first)) for part in parts)
 
 
 def _canonical_order(array: Array) -> tuple[int, ...]:
@@ -164,7 +170,7 @@ def _signatures(array: Array, axes: Iterable[int]) -> dict[int, bytes]:
     sums = {axis: np.zeros(array.shape[axis], np.uint64) for axis in axes}
     rows = max(1, BLOCK * array.shape[0] // array.size)
     for start in range(0, array.shape[0], rows):
-        bits = as_bits(array[start : start + rows])
+        bits = as_bits(compact(array[start : start + rows]))
         for axis in axes:
             others = tuple(i for i in range(array.ndim) if i != axis)
             part = bits.sum(axis=others, dtype=np.uint64)
@@ -181,7 +187,7 @@ def _digest(array: Array) -> bytes:
         hashed.update(repr(array.tolist()).encode())
         return hashed.digest()
     for block in _blocks(array):
-        hashed.update(np.ascontiguousarray(block).reshape(-1).view(np.uint8).data)
+        hashed.update(compact(block).reshape(-1).view(np.uint8).data)
     return hashed.digest()
 
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import onnx
-from onnx import numpy_helper
-from onnx.external_data_helper import load_external_data_for_tensor, uses_external_data
+from onnx.external_data_helper import uses_external_data
 
 from relayout.verify.proof.call import NodeCall, frozen
 from relayout.verify.proof.constants import Numbers, constant_of, numbers_of
@@ -18,6 +16,7 @@ from relayout.verify.proof.folding import folded
 from relayout.verify.proof.lengths import OPAQUE, Length, symbol
 from relayout.verify.proof.ranks import rank_of
 from relayout.verify.proof.registry import RULES
+from relayout.verify.proof.stored import DataFolder, Place
 from relayout.verify.proof.table import NotKnownError, TermTable, TermValue
 from relayout.verify.proof.views import exact
 
@@ -33,7 +32,9 @@ class ModelReader:
 
     table: TermTable
     functions: Mapping[FunctionKey, onnx.FunctionProto]
-    folder: Path
+    data: DataFolder
+    shared: frozenset[Place] = frozenset()
+    """Where constants lie that both models have, and that are not read."""
     numbers: dict[str, Numbers] = field(default_factory=dict)
     """The model's own constants by name, which readings of it share."""
     first: bool = True
@@ -165,20 +166,20 @@ class LocalValues:
         return scope.run_nodes(bound, list(function.output))
 
     def _initializer(self, tensor: onnx.TensorProto) -> TermValue:
+        program = self.program
         if self.outer is not None or self.depth:
-            return constant_of(self.program.table, self._numbers(tensor))
-        known = self.program.numbers
+            return constant_of(program.table, self._numbers(tensor))
+        if program.shared and uses_external_data(tensor):
+            place = program.data.place(tensor)
+            if place in program.shared:
+                return program.table.opaque(("stored", place), list(tensor.dims))
+        known = program.numbers
         if tensor.name not in known:
             known[tensor.name] = self._numbers(tensor)
-        return constant_of(self.program.table, known[tensor.name])
+        return constant_of(program.table, known[tensor.name])
 
     def _numbers(self, tensor: onnx.TensorProto) -> Numbers:
-        if uses_external_data(tensor):
-            loaded = onnx.TensorProto()
-            loaded.CopyFrom(tensor)
-            load_external_data_for_tensor(loaded, str(self.program.folder))
-            tensor = loaded
-        return numbers_of(self.program.table.contents, numpy_helper.to_array(tensor))
+        return numbers_of(self.program.table.contents, self.program.data.array(tensor))
 
 
 def sorted_nodes(nodes: Sequence[onnx.NodeProto]) -> list[onnx.NodeProto]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import onnx
@@ -15,6 +15,7 @@ from relayout.verify.proof.constants import Numbers
 from relayout.verify.proof.contents import Contents
 from relayout.verify.proof.graphs import LocalValues, ModelReader, input_value, versions_of
 from relayout.verify.proof.lengths import Length, is_plain, is_stable, replaced, solved
+from relayout.verify.proof.stored import DataFolder, Place, shared_places
 from relayout.verify.proof.table import TermTable, TermValue
 from relayout.verify.proof.verdict import Ledger, ModelProof, OutputProof
 from relayout.verify.proof.views import exact
@@ -40,12 +41,19 @@ class ReadModel:
     """A model, with its constants once they are read."""
 
     model: onnx.ModelProto
-    folder: Path
+    data: DataFolder
     numbers: dict[str, Numbers] = field(default_factory=dict)
+    shared: frozenset[Place] = frozenset()
+    """Where constants lie that the other model has too, so that they need not be read."""
 
     @classmethod
     def of(cls, path: Path) -> ReadModel:
-        return cls(message_of(path), path.parent)
+        return cls(message_of(path), DataFolder.of(path))
+
+    @classmethod
+    def held_by(cls, model: onnx.ModelProto, folder: Path) -> ReadModel:
+        """A model in memory, whose data lies in a folder if it lies in files."""
+        return cls(model, DataFolder.at(folder))
 
     @property
     def held(self) -> set[str]:
@@ -83,7 +91,9 @@ class _ReadAsTerms:
         """The model read with these initialisers as constants, though they may be inputs too."""
         model, graph = source.model, source.model.graph
         functions = {(f.domain, f.name, getattr(f, "overload", "")): f for f in model.functions}
-        program = ModelReader(table, functions, source.folder, source.numbers, first=first)
+        program = ModelReader(
+            table, functions, source.data, source.shared, source.numbers, first=first
+        )
         versions = versions_of(model.opset_import)
         given = {
             port.name: input_value(table, port, f"input {port.name!r}")
@@ -101,12 +111,20 @@ def prove(before: Path, after: Path, *, fix_defaults: bool = False) -> ModelProo
 
     With `fix_defaults` inputs that have defaults are constants.
     """
-    return _proof(ReadModel.of(before), ReadModel.of(after), fix_defaults=fix_defaults)
+    first, second = ReadModel.of(before), ReadModel.of(after)
+    shared = shared_places((first.model, first.data), (second.model, second.data))
+    if shared:
+        apart = replace(first, shared=shared), replace(second, shared=shared)
+        found = _proof(*apart, fix_defaults=fix_defaults)
+        if found.holds:
+            return found
+    return _proof(first, second, fix_defaults=fix_defaults)
 
 
 def prove_models(before: onnx.ModelProto, after: onnx.ModelProto) -> ModelProof:
     """The same for models that hold all their numbers."""
-    return _proof(ReadModel(before, Path()), ReadModel(after, Path()), fix_defaults=False)
+    held = [ReadModel.held_by(model, Path()) for model in (before, after)]
+    return _proof(*held, fix_defaults=False)
 
 
 Meaning = tuple[int, int]

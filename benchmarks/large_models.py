@@ -1,0 +1,148 @@
+"""Memory and time of optimising models whose weights do not fit into memory.
+
+    python -m benchmarks.large_models FOLDER [--gigabytes 6] [--permuted 1.0] [--hard-links]
+
+Builds a model of square products in FOLDER, its weights in files of 8 GB, and optimises it there
+into `out/`, with `--memory 2`. A share of the weights stands behind a Transpose and holds numbers;
+the others are holes, which take no disk. Prints seconds, the most memory that each process had
+resident, and the seconds that reading and writing the permuted weights alone take.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+
+GIGABYTE = 10**9
+SIDE = 4096
+WEIGHT = SIDE * SIDE * 4
+SHARD = 8 * GIGABYTE // WEIGHT
+"""Weights in a file."""
+
+
+@dataclass(frozen=True)
+class LargeModel:
+    """A chain of products, some of whose weights stand behind a Transpose."""
+
+    folder: Path
+    gigabytes: float
+    permuted: float
+
+    @property
+    def path(self) -> Path:
+        return self.folder / "model.onnx"
+
+    @property
+    def layers(self) -> int:
+        return max(1, int(self.gigabytes * GIGABYTE / WEIGHT))
+
+    @property
+    def moved(self) -> list[int]:
+        """The layers whose weights are permuted, spread over all."""
+        count = max(1, round(self.layers * self.permuted))
+        return [index * self.layers // count for index in range(count)]
+
+    def write(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        numbers = np.random.default_rng(0)
+        moved = set(self.moved)
+        for start in range(0, self.layers, SHARD):
+            with (self.folder / self._shard(start)).open("wb") as file:
+                stop = min(start + SHARD, self.layers)
+                file.truncate((stop - start) * WEIGHT)
+                for index in sorted(moved.intersection(range(start, stop))):
+                    file.seek(_offset(index))
+                    file.write(numbers.standard_normal((SIDE, SIDE), np.float32).data)
+        onnx.save(self._message(moved), self.path)
+
+    def _message(self, moved: set[int]) -> onnx.ModelProto:
+        nodes, weights = [], []
+        for index in range(self.layers):
+            weights.append(self._weight(index))
+            factor = f"w{index}"
+            if index in moved:
+                nodes.append(helper.make_node("Transpose", [factor], [f"t{index}"], perm=[1, 0]))
+                factor = f"t{index}"
+            nodes.append(helper.make_node("MatMul", [f"x{index}", factor], [f"x{index + 1}"]))
+        ports = [
+            helper.make_tensor_value_info(f"x{index}", TensorProto.FLOAT, [1, SIDE])
+            for index in (0, self.layers)
+        ]
+        graph = helper.make_graph(nodes, "large", ports[:1], ports[1:], weights)
+        opset = [helper.make_opsetid("", 17)]
+        return helper.make_model(graph, opset_imports=opset, ir_version=9)
+
+    def _weight(self, index: int) -> onnx.TensorProto:
+        tensor = TensorProto(name=f"w{index}", data_type=TensorProto.FLOAT, dims=[SIDE, SIDE])
+        tensor.data_location = TensorProto.EXTERNAL
+        entries = {"location": self._shard(index), "offset": _offset(index), "length": WEIGHT}
+        for key, value in entries.items():
+            tensor.external_data.add(key=key, value=str(value))
+        return tensor
+
+    def _shard(self, index: int) -> str:
+        return f"model-{index // SHARD:05}.data"
+
+
+def _offset(index: int) -> int:
+    return index % SHARD * WEIGHT
+
+
+def plain_seconds(model: LargeModel) -> float:
+    """The time that copying the permuted weights to a new file takes, as they are."""
+    began = time.perf_counter()
+    copy = model.folder / "plain.data"
+    with copy.open("wb") as writer:
+        for index in model.moved:
+            with (model.folder / f"model-{index // SHARD:05}.data").open("rb") as reader:
+                reader.seek(_offset(index))
+                writer.write(reader.read(WEIGHT))
+        writer.flush()
+    seconds = time.perf_counter() - began
+    copy.unlink()
+    return seconds
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--gigabytes", type=float, default=6.0)
+    parser.add_argument("--permuted", type=float, default=1.0)
+    parser.add_argument("--here", action="store_true", help="write beside the given model")
+    parser.add_argument("options", nargs="*", help="of relayout optimize, after --")
+    asked = parser.parse_args()
+    model = LargeModel(asked.folder, asked.gigabytes, asked.permuted)
+    if not model.path.exists():
+        model.write()
+    out = asked.folder if asked.here else asked.folder / "out"
+    out.mkdir(exist_ok=True)
+    plain = plain_seconds(model)
+    command = [sys.executable, "-m", "relayout", "optimize", str(model.path)]
+    command += ["-o", str(out / "result.onnx"), "--memory", "2", "--json", *asked.options]
+    began = time.perf_counter()
+    ended = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    seconds = time.perf_counter() - began
+    # Of the largest of the processes that ended, those that compare included.
+    resident = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
+    answer = json.loads(ended.stdout)
+    print(f"{model.layers} weights of {WEIGHT / 1e6:.0f} MB, {len(model.moved)} of them permuted")
+    print(f"exit code {ended.returncode}; {answer.get('verdict', answer.get('error'))}")
+    print(f"{seconds:.1f} s; reading and writing the permuted weights alone {plain:.1f} s")
+    print(f"most resident memory of a process: {resident / 1e9:.2f} GB")
+    if not asked.here:
+        shutil.rmtree(out)
+
+
+if __name__ == "__main__":
+    main()

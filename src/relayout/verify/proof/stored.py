@@ -1,0 +1,132 @@
+"""Constants that lie in files: mapped rather than read, and told apart by where they lie.
+
+Two tensors of one type and shape that are the same bytes of the same file are the same numbers,
+which nobody has to read.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from mmap import ACCESS_READ, ALLOCATIONGRANULARITY, mmap
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+from onnx.external_data_helper import load_external_data_for_tensor, uses_external_data
+
+from relayout.verify.proof.contents import Array
+
+# Tensors of fewer bytes are read, and compared by what they hold.
+SMALLEST_SHARED = 1 << 20
+
+
+class Place(NamedTuple):
+    """Bytes of a file, and what they are read as."""
+
+    device: int
+    file: int
+    offset: int
+    dtype: int
+    dims: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class DataFolder:
+    """Where the data of a model lies."""
+
+    folder: Path
+    roots: tuple[Path, ...]
+    """Real folders that data may lie in: the model's, and that of the file a link leads to."""
+
+    @classmethod
+    def of(cls, model: Path) -> DataFolder:
+        return cls(model.parent, (model.parent.resolve(), model.resolve().parent))
+
+    @classmethod
+    def at(cls, folder: Path) -> DataFolder:
+        return cls(folder, (folder.resolve(),))
+
+    def array(self, tensor: onnx.TensorProto) -> Array:
+        """What a tensor holds; the numbers of a large one stay in its file until they are read."""
+        if not uses_external_data(tensor):
+            return numpy_helper.to_array(tensor)
+        dtype = helper.tensor_dtype_to_np_dtype(tensor.data_type)
+        if not _is_mappable(dtype) or not _bytes(tensor):
+            loaded = onnx.TensorProto()
+            loaded.CopyFrom(tensor)
+            load_external_data_for_tensor(loaded, str(self.folder))
+            return numpy_helper.to_array(loaded)
+        return self._mapped(tensor, dtype)
+
+    def place(self, tensor: onnx.TensorProto) -> Place:
+        entries = _entries(tensor)
+        status = self._file(entries["location"]).stat()
+        offset = int(entries.get("offset", 0))
+        return Place(status.st_dev, status.st_ino, offset, tensor.data_type, tuple(tensor.dims))
+
+    def _mapped(self, tensor: onnx.TensorProto, dtype: np.dtype[Any]) -> Array:
+        entries = _entries(tensor)
+        offset, count = int(entries.get("offset", 0)), math.prod(tensor.dims)
+        spare = offset % ALLOCATIONGRANULARITY
+        length = spare + count * dtype.itemsize
+        with self._file(entries["location"]).open("rb") as file:
+            window = mmap(file.fileno(), length, access=ACCESS_READ, offset=offset - spare)
+        return np.frombuffer(window, dtype, count, spare).reshape(tuple(tensor.dims))
+
+    def _file(self, location: str) -> Path:
+        path = (self.folder / location).resolve(strict=True)
+        if not any(path.is_relative_to(root) for root in self.roots):
+            raise ValueError(f"data in {location!r}, which leads out of the model's folder")
+        return path
+
+
+def shared_places(
+    before: tuple[onnx.ModelProto, DataFolder], after: tuple[onnx.ModelProto, DataFolder]
+) -> frozenset[Place]:
+    """The places of large constants that both models have, and read equally often.
+
+    A constant that is read less often in one of them may stand there in another order too, which
+    only its numbers show.
+    """
+    first, second = _counted(*before), _counted(*after)
+    return frozenset(place for place, count in first.items() if count == second.get(place))
+
+
+def _counted(model: onnx.ModelProto, data: DataFolder) -> dict[Place, int]:
+    reads = Counter(_names(model.graph))
+    large = (t for t in model.graph.initializer if uses_external_data(t))
+    found = Counter[Place]()
+    for tensor in large:
+        if _bytes(tensor) >= SMALLEST_SHARED:
+            found[data.place(tensor)] += reads[tensor.name]
+    return found
+
+
+def _names(graph: onnx.GraphProto) -> Iterator[str]:
+    """Every use of a name in a graph or in a body."""
+    yield from (output.name for output in graph.output)
+    for node in graph.node:
+        yield from node.input
+        for attribute in node.attribute:
+            for body in (attribute.g, *attribute.graphs):
+                yield from _names(body)
+
+
+def _bytes(tensor: onnx.TensorProto) -> int:
+    """What a tensor takes in memory, where entries of less than a byte take a whole one."""
+    dtype = helper.tensor_dtype_to_np_dtype(tensor.data_type)
+    return int(dtype.itemsize * math.prod(tensor.dims))
+
+
+def _is_mappable(dtype: np.dtype[Any]) -> bool:
+    """Whether entries lie in files as they do in memory; types of one byte may be packed there."""
+    return not dtype.hasobject and (dtype.isbuiltin == 1 or dtype.itemsize > 1)
+
+
+def _entries(tensor: onnx.TensorProto) -> dict[str, str]:
+    return {entry.key: entry.value for entry in tensor.external_data}
