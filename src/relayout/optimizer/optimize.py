@@ -48,11 +48,10 @@ from relayout.optimizer.measuring import (
 from relayout.optimizer.offers import offers
 from relayout.optimizer.pages import run_page
 from relayout.optimizer.pipeline import split_slow_transposes
-from relayout.optimizer.prepare import Prepared, as_asked, fixed, prepare
+from relayout.optimizer.prepare import Prepared, as_asked, fixed, measured_by, prepare
 from relayout.optimizer.result import Result, verdict_text
 from relayout.optimizer.rounds import in_rounds
 from relayout.report.records import AttemptRecord
-from relayout.targets.prediction import measure_on
 from relayout.targets.prices.table import RuntimePrices
 from relayout.targets.target import ONNX, Target, asked_objective, target_of, with_prices
 from relayout.verify.isolated import compare_isolated
@@ -138,7 +137,9 @@ def optimize(
         objective=objective,
         max_rank=max_rank,
     )
-    terms = Terms(objective, runtime, inputs.dims, free_inputs, free_outputs)
+    prefers = minimize is None and objective is not Objective.TIME
+    frees = free_inputs, free_outputs
+    terms = Terms(objective, runtime, inputs.dims, *frees, no_figure_grows=prefers)
     if measure is not None:
         check_measurable(terms)
     stage("reading")
@@ -281,7 +282,9 @@ class _Road:
         with paused_collector():
             trials = in_rounds(search, terms)
             trial = trials[-1]
-            is_split = trial.improves and split_slow_transposes(trial.loaded.ir, terms)
+            is_split = trial.improves and split_slow_transposes(
+                *(trial.loaded.ir, trial.attempt.terms)
+            )
         result = replace(
             _result(trials, search.prepared, trial.loaded),
             rounds=tuple(self._taken(trials)),
@@ -376,7 +379,7 @@ def _freed(result: Result) -> Result:
     result.loaded.notices.extend(changes)
     if not changes:
         return result
-    after = measure_on(terms.target, result.loaded.ir, terms.dims, splits=True)
+    after = measured_by(terms, result.loaded.ir)
     return replace(result, after=after, changed=True, stated=None)
 
 

@@ -21,16 +21,16 @@ from relayout.targets.target import Target
 
 
 def measure_on(
-    target: Target, model: ir.Model, dims: Mapping[str, int], *, splits: bool = False
+    target: Target, model: ir.Model, dims: Mapping[str, int], *, rewritten: bool = False
 ) -> Measure:
     """How much data a model moves, and how long that takes if the target has prices.
 
-    `splits`: whether a Transpose counts as two where those take less, as it will be written.
+    `rewritten`: whether slow Transposes count as they will be written, in the way that takes least.
     """
     found = measure(model, dims)
     if target.prices is None:
         return found
-    return replace(found, nanoseconds=Prediction(target, target.prices, dims, splits).of(model))
+    return replace(found, nanoseconds=Prediction(target, target.prices, dims, rewritten).of(model))
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Prediction:
     target: Target
     prices: RuntimePrices
     dims: Mapping[str, int]
-    splits: bool
+    rewritten: bool
 
     def of(self, model: ir.Model) -> int:
         """Nanoseconds of all graphs of a model."""
@@ -74,5 +74,5 @@ class Prediction:
         if source.dtype is None:
             return self.prices.node
         move = Move.of(lengths_of(shape, self.dims), order)
-        price = self.prices.best_transpose if self.splits else self.prices.transpose
+        price = self.prices.best_transpose if self.rewritten else self.prices.transpose
         return price(move, item_bytes(source.dtype))
