@@ -50,3 +50,21 @@ def test_a_move_is_the_transpose_it_came_from(axes: tuple[int, ...]) -> None:
 
 def _moved(data: np.ndarray, move: Move) -> np.ndarray:
     return data.reshape(move.lengths).transpose(move.order.axes).ravel()
+
+
+@pytest.mark.parametrize(
+    ("lengths", "axes", "is_hindered"),
+    [
+        ((64, 49, 1, 96), (2, 0, 3, 1), True),
+        ((1, 64, 49, 96), (1, 3, 2, 0), True),
+        ((64, 49, 96, 1), (0, 2, 1, 3), False),
+        ((64, 1, 49, 96), (0, 3, 1, 2), False),
+        ((64, 49, 1, 3, 32), (2, 0, 3, 1, 4), False),
+        ((64, 1, 49), (1, 0, 2), False),
+        ((8, 7, 6, 5), (3, 2, 1, 0), False),
+    ],
+)
+def test_unit_axes_hinder_moves_that_would_be_simple(
+    lengths: tuple[int, ...], axes: tuple[int, ...], is_hindered: bool
+) -> None:
+    assert Move.of(lengths, Permutation(axes)).is_hindered is is_hindered

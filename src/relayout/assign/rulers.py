@@ -16,7 +16,7 @@ from relayout.targets.prices.table import RuntimePrices
 from relayout.targets.products import form_price
 from relayout.targets.profiles.profile import Profile
 from relayout.targets.reductions import reduction_price
-from relayout.targets.split_transposes import least_price
+from relayout.targets.transpose_prices import least_price
 
 
 class Ruler(Protocol):

@@ -32,6 +32,10 @@ class Terms:
     """Whether what steps in place of an operator read and write again only decides between equals.
 
     It is neither a Transpose nor a copy, and counts after both where Transposes are counted."""
+    no_figure_grows: bool = False
+    """Whether what is kept has no more of any figure: Transposes, bytes and predicted time.
+
+    So it is where nothing was asked for and the target prefers another objective than time."""
 
     @classmethod
     def of_settings(cls, settings: Mapping[str, Any]) -> Terms:
@@ -67,6 +71,11 @@ class Terms:
         return self.target.prices if self.objective is Objective.TIME else None
 
     @property
+    def rewrites_transposes(self) -> bool:
+        """Whether Transposes that the target is slow at are written in another way in the end."""
+        return self.prices is not None and not self.frees
+
+    @property
     def leaves_bytes(self) -> bool:
         """Whether what runtimes compute in bytes may be stated such that they compute in floats."""
         return self.objective is Objective.COUNT and self.target.leaves_bytes
@@ -79,7 +88,8 @@ class Terms:
     @property
     def are_reported(self) -> bool:
         """Whether they are those by which reports explain what is left."""
-        return self == Terms(target=self.target, dims=self.dims)
+        plain = Terms(target=self.target, dims=self.dims, no_figure_grows=self.no_figure_grows)
+        return self == plain
 
     @property
     def settings(self) -> dict[str, Any]:

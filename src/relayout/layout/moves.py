@@ -18,6 +18,10 @@ class Move:
 
     lengths: tuple[int, ...]
     order: Permutation
+    is_hindered: bool = False
+    """Whether the axes of length 1 make it look as if elements moved one by one, which they do not.
+
+    A kernel that does not drop these axes then takes no short cut."""
 
     @classmethod
     def of(cls, lengths: Sequence[int], order: Permutation) -> Move:
@@ -39,6 +43,11 @@ class Move:
     @property
     def kind(self) -> MoveClass:
         return _kind(self.order.axes)
+
+    @property
+    def bare(self) -> Move:
+        """The same on a tensor without axes of length 1."""
+        return Move(self.lengths, self.order)
 
     def first_steps(self) -> list[Permutation]:
         """The other moves of one of these axes, each of which a second move can complete."""
@@ -80,7 +89,17 @@ def _merged(lengths: tuple[int, ...], axes: tuple[int, ...]) -> Move:
     given = sorted(groups)
     order = tuple(given.index(group) for group in groups)
     merged = tuple(prod(lengths[axis] for axis in group) for group in given)
-    return Move(merged, Permutation(order))
+    is_scattered = _kind(order) is MoveClass.SCATTER or len(order) <= 1
+    is_hindered = not is_scattered and _kind_with_units(lengths, axes) is MoveClass.SCATTER
+    return Move(merged, Permutation(order), is_hindered)
+
+
+def _kind_with_units(lengths: tuple[int, ...], axes: tuple[int, ...]) -> MoveClass:
+    """The class of a move whose axes of length 1 count, but for those that stay innermost."""
+    kept = len(axes)
+    while kept and axes[kept - 1] == kept - 1 and lengths[kept - 1] == 1:
+        kept -= 1
+    return _kind(axes[:kept])
 
 
 def _followers(lengths: Sequence[int]) -> dict[int, int]:

@@ -16,14 +16,14 @@ from relayout.graph.io.model import LoadedModel
 from relayout.ops.measure import Measure, Objective, bytes_of_constants, most_axes
 from relayout.ops.quantised_groups import has_quantised_groups
 from relayout.optimizer.pipeline import Checking, Outcome, Timing, Vanishing, chosen
-from relayout.optimizer.prepare import Prepared
+from relayout.optimizer.prepare import Prepared, measured_by
 from relayout.report.trace import Span
-from relayout.targets.prediction import measure_on
 from relayout.targets.target import Target
 
 KEPT = "kept"
 NOTHING_SPLIT = "dropped: no axis can be split into factors"
 GREW = "dropped: more Transposes or bytes than given"
+SLOWER = "dropped: predicted to take longer than the given model"
 MORE_AXES = "dropped: tensors would have more axes than allowed"
 MORE_LACKING = "dropped: fewer nodes run in the order that the target has kernels for"
 NO_BETTER = "dropped: no better than the attempt before"
@@ -109,8 +109,7 @@ class Trial:
         """Times are predicted, so a difference counts from a part of them on."""
         objective = self.attempt.terms.objective
         if objective is Objective.TIME:
-            gained = self.before.nanoseconds - self.measured.nanoseconds
-            return gained * CERTAIN > self.before.nanoseconds and not self._is_doubtful
+            return _is_faster(self.measured, self.before) and not self._is_doubtful
         return self.measured.better_than(self.before, objective)
 
     @property
@@ -132,22 +131,25 @@ class Trial:
         return self.lacking[1] if self.improves else self.lacking[0]
 
     @property
-    def trades(self) -> bool:
-        """Whether one figure grew, on a target that gained nothing else by it.
+    def traded(self) -> str:
+        """Which figure grew, on a target that gained nothing else by it; empty if none did.
 
-        Where time is made least it decides alone: the other figures are stand-ins for it.
+        Where time was asked for it decides alone: the other figures are stand-ins for it.
         """
-        before, after = self.before, self.after
-        if self.attempt.terms.objective is Objective.TIME:
-            return False
-        grew = after.transposes > before.transposes or after.bytes_moved > before.bytes_moved
+        terms, before, after = self.attempt.terms, self.before, self.after
         # Transposes at a free border are taken into the interface.
-        return grew and self.still_lacking == self.lacking[0] and not self.attempt.terms.frees
+        if self.still_lacking != self.lacking[0] or terms.frees:
+            return ""
+        is_alone = terms.objective is Objective.TIME and not terms.no_figure_grows
+        grew = after.transposes > before.transposes or after.bytes_moved > before.bytes_moved
+        if grew and not is_alone:
+            return GREW
+        return SLOWER if terms.no_figure_grows and _is_faster(before, after) else ""
 
     @property
     def least(self) -> bool:
         """Whether what the user gets is proved least for the variants offered."""
-        return self.choose.optimal and self.verdict != GREW
+        return self.choose.optimal and self.verdict not in {GREW, SLOWER}
 
     @property
     def applied(self) -> Counter[str]:
@@ -173,18 +175,19 @@ class Search:
 
         Two copies of small tensors may move less than one of a large tensor, or the other way
         round, and an Einsum may copy more than the Transposes it saves. Where that would give the
-        user more of one figure, products stay products, and then the other objective decides. None
-        of them `improves` where nothing does without such a trade.
+        user more of one figure, products stay products, and then the other objective decides; time
+        does where it may not grow either. None of them `improves` where nothing does without such
+        a trade.
         """
         first = self._better(Attempt(terms))
-        if not first.trades:
+        if not first.traded:
             return first
-        first.verdict = GREW
+        first.verdict = first.traded
         for instead in _instead_of(first):
             trial = self._better(instead)
-            if not trial.trades:
+            if not trial.traded:
                 return trial
-            trial.verdict = GREW
+            trial.verdict = trial.traded
         return replace(trial, measured=trial.before, lacking=(trial.lacking[0],) * 2)
 
     def choosing(self, terms: Terms) -> ChooseLayouts:
@@ -240,7 +243,7 @@ class Search:
             loaded,
             choose,
             before=prepared.before_by(loaded.ir, terms.dims),
-            measured=measure_on(terms.target, loaded.ir, terms.dims, splits=True),
+            measured=measured_by(terms, loaded.ir),
             lacking=(prepared.lacking, terms.target.lacking(loaded.ir)),
             outcomes=(*prepared.outcomes, *outcomes),
             spans=tuple(timing.spans),
@@ -260,8 +263,8 @@ def _why_dropped(split: Trial, whole: Trial) -> str:
         return NOTHING_SPLIT
     if split.exceeds:
         return MORE_AXES
-    if split.trades:
-        return GREW
+    if split.traded:
+        return split.traded
     if split.still_lacking > whole.still_lacking:
         return MORE_LACKING
     objective, after = split.attempt.terms.objective, split.after
@@ -271,16 +274,35 @@ def _why_dropped(split: Trial, whole: Trial) -> str:
     return KEPT if after.better_than(whole.after, objective) else NO_BETTER
 
 
+def _is_faster(one: Measure, other: Measure) -> bool:
+    """Whether the predicted time of one is less than that of another for certain."""
+    return (other.nanoseconds - one.nanoseconds) * CERTAIN > other.nanoseconds
+
+
 def _instead_of(trial: Trial) -> Iterator[Attempt]:
     """What to attempt where a trial would give the user more of one figure."""
-    terms, after = trial.attempt.terms, trial.after
-    reason = (
-        f"the fewest {terms.objective.noun} would take {after.transposes} Transposes and "
-        f"{after.bytes_moved} bytes, one of which is more than the given model has; so "
-    )
+    terms, reason = trial.attempt.terms, _why_instead(trial)
     if trial.applied[STATE_AS_EINSUM]:
         products = replace(terms, target=replace(terms.target, einsum=False))
         yield Attempt(products, note=f"{reason}no product was stated as Einsum")
     is_count = terms.objective is Objective.COUNT
-    other = replace(terms, objective=terms.objective.other, ignores_passes=is_count)
-    yield Attempt(other, note=f"{reason}the fewest {other.objective.noun} were chosen")
+    if trial.traded == GREW:
+        other = replace(terms, objective=terms.objective.other, ignores_passes=is_count)
+        yield Attempt(other, note=f"{reason}the fewest {other.objective.noun} were chosen")
+    if terms.no_figure_grows and terms.target.prices is not None:
+        fastest = replace(terms, objective=Objective.TIME)
+        yield Attempt(fastest, note=f"{reason}the least time was chosen")
+
+
+def _why_instead(trial: Trial) -> str:
+    terms, after = trial.attempt.terms, trial.after
+    if trial.traded == SLOWER:
+        asking = f"--minimize {terms.objective.value}"
+        return (
+            f"the fewest {terms.objective.noun} ({asking}) would leave {after.transposes} "
+            "Transposes, and are predicted to take longer than the given model; so "
+        )
+    return (
+        f"the fewest {terms.objective.noun} would take {after.transposes} Transposes and "
+        f"{after.bytes_moved} bytes, one of which is more than the given model has; so "
+    )

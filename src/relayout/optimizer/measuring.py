@@ -45,8 +45,9 @@ class Measuring:
 
 def candidates(terms: Terms) -> Iterator[Terms]:
     """What is tried besides the given model: as asked, then by other objectives, each also without
-    operators that attentions are raised to.
+    operators that attentions are raised to. What is measured need not be predicted.
     """
+    terms = replace(terms, no_figure_grows=False)
     others = (each for each in terms.target.objectives if each is not terms.objective)
     for objective in (terms.objective, *others):
         yield replace(terms, objective=objective)

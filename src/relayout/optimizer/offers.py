@@ -73,7 +73,8 @@ def _others(
     if has_attention and version < ATTENTION_SINCE:
         yield _Other(f"--opset {ATTENTION_SINCE}", terms, opset=ATTENTION_SINCE)
     if terms.objective is not Objective.COUNT:
-        yield _Other("--minimize count", replace(terms, objective=Objective.COUNT))
+        count = replace(terms, objective=Objective.COUNT, no_figure_grows=False)
+        yield _Other("--minimize count", count)
     if any(EINSUM_WOULD in demand.reason for demand in demands):
         yield _Other("--einsum", replace(terms, target=replace(terms.target, einsum=True)))
     borders = {demand.name for demand in demands if not demand.op_type}

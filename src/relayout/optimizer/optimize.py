@@ -50,13 +50,12 @@ from relayout.optimizer.measuring import (
 from relayout.optimizer.offers import offers
 from relayout.optimizer.pages import run_page
 from relayout.optimizer.pipeline import split_slow_transposes
-from relayout.optimizer.prepare import Prepared, as_asked, fixed, prepare
+from relayout.optimizer.prepare import Prepared, as_asked, fixed, measured_by, prepare
 from relayout.optimizer.report_files import ReportFiles
 from relayout.optimizer.result import Result, verdict_text
 from relayout.optimizer.rounds import in_rounds
 from relayout.report.records import AttemptRecord
 from relayout.report.trace import seconds_by_name
-from relayout.targets.prediction import measure_on
 from relayout.targets.prices.table import RuntimePrices
 from relayout.targets.profiles.profile import Profile
 from relayout.targets.target import (
@@ -161,7 +160,9 @@ def optimize(
         profile=profile,
     )
     check_opset(runtime, opset)
-    terms = Terms(objective, runtime, inputs.dims, free_inputs, free_outputs)
+    prefers = minimize is None and objective is not Objective.TIME
+    frees = free_inputs, free_outputs
+    terms = Terms(objective, runtime, inputs.dims, *frees, no_figure_grows=prefers)
     if measure is not None:
         check_measurable(terms)
     stage("reading")
@@ -209,9 +210,7 @@ def _written_out(result: Result) -> Result:
     made = reloaded(loaded, without_functions(to_proto(loaded)))
     terms = result.choose.terms
     made.notices[:] = [*loaded.notices, WRITTEN_OUT]
-    return replace(
-        result, loaded=made, changed=True, after=measure_on(terms.target, made.ir, terms.dims)
-    )
+    return replace(result, loaded=made, changed=True, after=measured_by(terms, made.ir))
 
 
 def _within_given_rank(terms: Terms, asked: LoadedModel) -> Terms:
@@ -333,7 +332,9 @@ class _Road:
         with paused_collector():
             trials = in_rounds(search, terms)
             trial = trials[-1]
-            is_split = trial.improves and split_slow_transposes(trial.loaded.ir, terms)
+            is_split = trial.improves and split_slow_transposes(
+                *(trial.loaded.ir, trial.attempt.terms)
+            )
         result = replace(
             _result(trials, search.prepared, trial.loaded),
             rounds=tuple(self._taken(trials)),
@@ -429,7 +430,7 @@ def _freed(result: Result) -> Result:
     result.loaded.notices.extend(changes)
     if not changes:
         return result
-    after = measure_on(terms.target, result.loaded.ir, terms.dims, splits=True)
+    after = measured_by(terms, result.loaded.ir)
     return replace(result, after=after, changed=True, stated=None)
 
 

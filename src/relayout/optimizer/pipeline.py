@@ -30,7 +30,7 @@ from relayout.rewrite.learn_shape import LearnShape
 from relayout.rewrite.matmul import ExchangeWithVector, FoldIntoGemm, FoldIntoMatMul
 from relayout.rewrite.product_reshapes import ReshapeOutsideProduct
 from relayout.rewrite.refine import adopt_shapes, has_vague_moves, refine_shapes
-from relayout.rewrite.slow_transposes import SplitSlowTranspose
+from relayout.rewrite.slow_transposes import DropUnitAxes, SplitSlowTranspose
 from relayout.rewrite.sparing import sparing
 from relayout.rewrite.splits import GroupTransposedLegs
 from relayout.rewrite.transposes import ComposeChain, DropIdentity, FoldConstant, ShareEqual
@@ -337,10 +337,13 @@ class Timing:
 
 
 def split_slow_transposes(model: ir.Model, terms: Terms) -> bool:
-    """Write Transposes that the target is slow at as two, where time is made least; if any."""
-    if terms.prices is None or terms.frees:
+    """Write Transposes that the target is slow at in another way, where time decides; if any."""
+    if terms.prices is None or not terms.rewrites_transposes:
         return False
-    split = SplitSlowTranspose(terms.prices, terms.dims)
-    applied = rewrite_model(model, (split,))
+    rewrites = (
+        DropUnitAxes(terms.prices, terms.dims),
+        SplitSlowTranspose(terms.prices, terms.dims),
+    )
+    applied = rewrite_model(model, rewrites)
     name_transposes(model)
     return applied.total() > 0

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import onnx_ir as ir
 
+from relayout.assign.terms import Terms
 from relayout.errors import RelayoutError
 from relayout.graph.invariants import Signature
 from relayout.graph.io.defaults import without_defaults
@@ -52,8 +53,8 @@ class Prepared:
     removed_by: Mapping[str, str]
     """By name of a Transpose, which pass removed it."""
     target: Target
-    is_made: bool = False
-    """Whether the model is what a round before made, and not as it came."""
+    rewritten: bool = False
+    """Whether its Transposes count as they will be written: a round before made it for time."""
 
     def before_by(self, known: ir.Model, dims: Mapping[str, int]) -> Measure:
         """The model as given, counted with what is known of lengths in another form of it."""
@@ -61,7 +62,7 @@ class Prepared:
             return self.before
         informed = self.informed.ir.clone()
         adopt_shapes(informed, known)
-        return measure_on(self.target, informed, dims, splits=self.is_made)
+        return measure_on(self.target, informed, dims, rewritten=self.rewritten)
 
     @property
     def interface(self) -> Signature:
@@ -69,7 +70,7 @@ class Prepared:
 
 
 def prepare(
-    given: LoadedModel, target: Target, dims: Mapping[str, int], *, is_made: bool = False
+    given: LoadedModel, target: Target, dims: Mapping[str, int], *, rewritten: bool = False
 ) -> Prepared:
     """A model with what all attempts for a target have in common."""
     check_kernels(given.ir)
@@ -87,16 +88,21 @@ def prepare(
     return Prepared(
         informed,
         simplified,
-        before=measure_on(target, informed.ir, dims, splits=is_made),
+        before=measure_on(target, informed.ir, dims, rewritten=rewritten),
         lacking=target.lacking(informed.ir),
         outcomes=tuple(outcomes),
         spans=tuple(timing.spans),
         spelt_out=watching.reasons,
         target=target,
-        is_made=is_made,
+        rewritten=rewritten,
         is_vague=is_vague and has_vague_moves(informed.ir),
         removed_by=vanishing.steps,
     )
+
+
+def measured_by(terms: Terms, made: ir.Model) -> Measure:
+    """A model that was made, with its Transposes as they will be written."""
+    return measure_on(terms.target, made, terms.dims, rewritten=terms.rewrites_transposes)
 
 
 def as_asked(given: LoadedModel, opset: int | None, *, fix_defaults: bool) -> LoadedModel:

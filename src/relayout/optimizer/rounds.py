@@ -44,10 +44,11 @@ def in_rounds(search: Search, terms: Terms) -> list[Trial]:
     while taken[-1].improves and not search.budget.is_spent and opens_more(taken[-1]):
         trial = taken[-1]
         anew = _with_shapes_anew(trial.loaded)
-        prepared = prepare(anew, terms.target, terms.dims, is_made=True)
-        search = replace(search, prepared=prepared, round_number=search.round_number + 1)
         # What was asked for and given up for another figure would be given up again.
         kept = trial.attempt.terms
+        rewritten = kept.rewrites_transposes
+        prepared = prepare(anew, terms.target, terms.dims, rewritten=rewritten)
+        search = replace(search, prepared=prepared, round_number=search.round_number + 1)
         is_known_better = prepared.before != trial.after
         if not is_known_better and not _finds_more(search, trial):
             break

@@ -27,17 +27,17 @@ from relayout.targets.prices.table import RuntimePrices
 from relayout.targets.products import form_price
 from relayout.targets.profiles.profile import Profile
 from relayout.targets.reductions import reduction_price
-from relayout.targets.split_transposes import FLATTEN_TAKES_ANY_TYPE, least_price
 from relayout.targets.target import Target
+from relayout.targets.transpose_prices import FLATTEN_TAKES_ANY_TYPE, least_price
 
 
 def measure_on(
-    target: Target, model: ir.Model, dims: Mapping[str, int], *, splits: bool = False
+    target: Target, model: ir.Model, dims: Mapping[str, int], *, rewritten: bool = False
 ) -> Measure:
     """How much data a model moves, and how long that takes if the target has prices.
 
     The bytes of Transposes that a device with limits runs elsewhere count more often.
-    `splits`: whether a Transpose counts as two where those take less, as it will be written.
+    `rewritten`: whether slow Transposes count as they will be written, in the way that takes least.
     """
     found = measure(model, dims)
     if target.profile is not None and target.profile.limits_transposes:
@@ -45,7 +45,7 @@ def measure_on(
         found = replace(found, bytes_moved=found.bytes_moved + elsewhere)
     if target.prices is None:
         return found
-    return replace(found, nanoseconds=Prediction(target, target.prices, dims, splits).of(model))
+    return replace(found, nanoseconds=Prediction(target, target.prices, dims, rewritten).of(model))
 
 
 def _bytes_elsewhere(profile: Profile, model: ir.Model, dims: Mapping[str, int]) -> int:
@@ -71,7 +71,7 @@ class Prediction:
     target: Target
     prices: RuntimePrices
     dims: Mapping[str, int]
-    splits: bool
+    rewritten: bool
 
     def of(self, model: ir.Model) -> int:
         """Nanoseconds of all graphs of a model."""
@@ -105,6 +105,6 @@ class Prediction:
         if source.dtype is None:
             return self.prices.node
         size = item_bytes(source.dtype)
-        if self.splits and region.version >= FLATTEN_TAKES_ANY_TYPE:
+        if self.rewritten and region.version >= FLATTEN_TAKES_ANY_TYPE:
             return least_price(self.prices, shape, order, size, self.dims)
         return self.prices.transpose(Move.of(lengths_of(shape, self.dims), order), size)

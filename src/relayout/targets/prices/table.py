@@ -92,10 +92,22 @@ class RuntimePrices:
     """What a product takes longer whose first factor, not the second, is a constant."""
     reduced_across: Rate = field(repr=False)
     """What a reduction takes longer, for each element, that keeps the innermost axis."""
+    minds_unit_axes: bool = False
+    """Whether axes of length 1 that are moved keep a Transpose from a fast kernel."""
 
     def transpose(self, move: Move, item_bytes: float) -> int:
         """Nanoseconds of a Transpose."""
+        if self.minds_unit_axes and move.is_hindered:
+            size = int(2 * move.elements * item_bytes)
+            return self.node + self._rate(MoveClass.SCATTER).nanoseconds(move.elements, size)
         return _transpose(self.node, self._rate(move.kind), move, item_bytes)
+
+    def drops_unit_axes(self, move: Move, item_bytes: float) -> bool:
+        """Whether a Transpose takes less on a view without axes of length 1."""
+        return self._without_unit_axes(move, item_bytes) < self.transpose(move, item_bytes)
+
+    def _without_unit_axes(self, move: Move, item_bytes: float) -> int:
+        return 2 * self.view() + self.transpose(move.bare, item_bytes)
 
     def view(self) -> int:
         """Nanoseconds of an operator that moves nothing."""
@@ -112,7 +124,9 @@ class RuntimePrices:
         return steps[prices.index(least)] if is_less else None
 
     def best_transpose(self, move: Move, item_bytes: float) -> int:
-        """Nanoseconds of a Transpose that may be written as two."""
+        """Nanoseconds of a Transpose that may be written in another way."""
+        if self.drops_unit_axes(move, item_bytes):
+            return self._without_unit_axes(move, item_bytes)
         step = self.split(move, item_bytes)
         if step is None:
             return self.transpose(move, item_bytes)
@@ -145,6 +159,7 @@ class RuntimePrices:
             "transposed factor": self.transposed_factor.to_json(),
             "constant factor": self.constant_factor.to_json(),
             "reduced across": self.reduced_across.to_json(),
+            "minds unit axes": self.minds_unit_axes,
         }
 
     @classmethod
@@ -161,6 +176,7 @@ class RuntimePrices:
             FactorRate.of_json(record["transposed factor"]),
             FactorRate.of_json(record["constant factor"]),
             Rate.of_json(record["reduced across"]),
+            bool(record["minds unit axes"]),
         )
 
 
