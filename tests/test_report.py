@@ -91,3 +91,15 @@ def test_inspect_and_optimize_measure_with_the_same_ruler() -> None:
     seen, done = inspect(shaped), optimize(shaped, verify=False)
     assert seen.figures.bytes_moved == done.before.bytes_moved
     assert count(shaped) == done.before
+
+
+def test_a_page_has_the_predicted_time_where_time_is_made_least(
+    model: Path, tmp_path: Path
+) -> None:
+    labels = {}
+    for target in ("ort", "onnx"):
+        optimize(model, target=target, verify=False, report=tmp_path / "r.html")
+        cards = embedded((tmp_path / "r.html").read_text())["cards"]
+        labels[target] = [card["label"] for card in cards]
+    assert "predicted for moves" in labels["ort"]
+    assert "predicted for moves" not in labels["onnx"]
