@@ -45,8 +45,10 @@ layers: $(VENV)/dev.stamp
 tests: $(VENV)/dev.stamp
 	$(BIN)/pytest -n auto
 
+# The parts that are made from the code, then the site, in build/site; a warning is an error.
 docs: $(VENV)/dev.stamp
 	$(BIN)/python -m docs
+	$(BIN)/python -m docs.site
 
 format: $(VENV)/dev.stamp
 	$(BIN)/ruff check --fix .

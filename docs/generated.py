@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from docs.layers import ROOT, layers_text
+from docs.operators import operators_text
 from docs.reference import reference_text
 from docs.roads import compile_text, optimize_text
 from relayout.report.machine import schema
@@ -18,6 +19,7 @@ from relayout.report.machine import schema
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
 README = ROOT / "README.md"
 REFERENCE = ROOT / "docs" / "api.md"
+OPERATORS = ROOT / "docs" / "operators.md"
 SCHEMA = ROOT / "docs" / "relayout.schema.json"
 
 COLUMNS = "80"
@@ -52,6 +54,7 @@ def write_all() -> None:
             text = with_part(text, name, made())
         path.write_text(text, encoding="utf-8")
     REFERENCE.write_text(reference_text(), encoding="utf-8")
+    OPERATORS.write_text(operators_text(), encoding="utf-8")
     SCHEMA.write_text(schema_text(), encoding="utf-8")
 
 

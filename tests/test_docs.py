@@ -12,8 +12,9 @@ from types import FrameType
 import pytest
 
 import relayout
-from docs.generated import PARTS, README, REFERENCE, demo_text, part_of
+from docs.generated import OPERATORS, PARTS, README, REFERENCE, demo_text, part_of
 from docs.layers import ROOT
+from docs.operators import operators_text
 from docs.reference import reference_text
 from docs.roads import COMPILE, OPTIMIZE, Stop
 from relayout.cli import _parser, main
@@ -60,6 +61,10 @@ def test_a_made_part_is_up_to_date(path: Path, name: str) -> None:
 
 def test_the_reference_is_up_to_date() -> None:
     assert read(REFERENCE) == reference_text(), "run `make docs`"
+
+
+def test_the_table_of_operators_is_up_to_date() -> None:
+    assert read(OPERATORS) == operators_text(), "run `make docs`"
 
 
 def test_readme_shows_what_the_demo_prints() -> None:

@@ -66,6 +66,8 @@ def test_a_node_is_explained_by_its_name_or_by_what_it_writes() -> None:
     assert written == node
     with pytest.raises(RelayoutError, match="no node is called 'nobody'"):
         relayout.explain_node(network(), "nobody")
+    with pytest.raises(RelayoutError, match=r"near it: transpose_\d"):
+        relayout.explain_node(network(), "transpose_99")
 
 
 def test_a_string_where_a_list_is_meant_is_refused() -> None:

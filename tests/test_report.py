@@ -91,3 +91,28 @@ def test_inspect_and_optimize_measure_with_the_same_ruler() -> None:
     seen, done = inspect(shaped), optimize(shaped, verify=False)
     assert seen.figures.bytes_moved == done.before.bytes_moved
     assert count(shaped) == done.before
+
+
+def test_a_page_has_the_predicted_time_where_time_is_made_least(
+    model: Path, tmp_path: Path
+) -> None:
+    labels = {}
+    for target in ("ort", "onnx"):
+        optimize(model, target=target, verify=False, report=tmp_path / "r.html")
+        cards = embedded((tmp_path / "r.html").read_text())["cards"]
+        labels[target] = [card["label"] for card in cards]
+    assert "predicted for moves" in labels["ort"]
+    assert "predicted for moves" not in labels["onnx"]
+
+
+@pytest.mark.parametrize("target", ["onnx", "openvino"])
+def test_every_name_that_is_told_is_one_of_the_result(model: Path, target: str) -> None:
+    result = optimize(model, target=target, verify=False)
+    graph = result.model.graph
+    known = {value.name for value in (*graph.input, *graph.output, *graph.node)}
+    known |= {name for node in graph.node for name in node.output}
+    left = result.record().left
+    sides = [side for each in left for side in (each.why.stored_for, each.why.wanted_by)]
+    assert left
+    assert {each.name for each in left} <= known
+    assert {demand.name for side in sides for demand in side.named} <= known

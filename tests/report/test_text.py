@@ -106,6 +106,22 @@ def test_what_is_alike_is_told_once() -> None:
     assert every.count("stored for") == 12
 
 
+def test_what_differs_in_axes_only_is_alike() -> None:
+    def because(axes: str) -> Explanation:
+        demand = Demand(
+            "r", "Reshape", f"Reshape merges axes {axes}, which this order stores apart"
+        )
+        return Explanation(Demands((demand,)), Demands())
+
+    one = transpose("/a/T", 3000, because("1, 2 and 3"))
+    other = replace(transpose("/b/T", 1000, because("0 and 1")), perm=(0, 1))
+    another = transpose("/c/T", 500, CONFLICT)
+    told = printed(run_text(run(one, other, another)))
+    assert "and 1 more like it, 2 perms: 4.0 KB in all" in told
+    assert told.count("which this order stores apart") == 1
+    assert "/c/T" in told
+
+
 @pytest.mark.parametrize(
     ("names", "span"),
     [

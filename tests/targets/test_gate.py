@@ -161,3 +161,8 @@ def test_an_attention_of_which_a_part_stays_is_not_raised(op_type: str) -> None:
 
     assert statements()["MultiHeadAttention"] == 1
     assert statements(f"op:{op_type}")[op_type] == (2 if op_type == "MatMul" else 1)
+
+
+def test_a_selector_that_selects_nothing_is_reported() -> None:
+    notices = optimize(network(), keep=["op:LRN", "op:Conv"], verify=False).record().notices
+    assert [note for note in notices if "selected" in note] == ["no node is selected by 'op:LRN'"]

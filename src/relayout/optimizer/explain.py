@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from difflib import get_close_matches
 
 from relayout.errors import RelayoutError
 from relayout.graph.io.sources import ModelSource
@@ -27,7 +28,9 @@ def explain_node(
     graph = drawn_graph(model, told)
     found = [node for node in graph.nodes if not node.is_port and _is_called(graph, node, name)]
     if not found:
-        raise RelayoutError(f"no node is called {name!r}, and none writes a tensor of this name")
+        near = get_close_matches(name, [node.name for node in graph.nodes if not node.is_port])
+        hint = f"; near it: {', '.join(near)}" if near else ""
+        raise RelayoutError(f"no node is called {name!r}, none writes a tensor of this name{hint}")
     return tuple(_explained(graph, node) for node in found)
 
 

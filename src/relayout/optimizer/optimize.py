@@ -183,7 +183,7 @@ def optimize(
     asked = as_asked(given, opset, fix_defaults=fix_defaults)
     if asked.frozen is not None:
         return road.copied(terms, asked.frozen)
-    runtime.check_gate(asked.ir)
+    asked.notices.extend(runtime.check_gate(asked.ir))
     terms = _within_given_rank(terms, asked)
     stage("optimising")
     searching = _Searching(asked, solver, budget)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ from relayout.optimizer.drawing import Told, drawn_graph, meanings_of
 from relayout.report.html.drawn import DrawnGraph
 from relayout.report.html.page import Card, Chart, Page, PageTable
 from relayout.report.records import Figures, MeasuredRecord, RunRecord
-from relayout.report.text import assumed_notes, bytes_text, offer_line, plural
+from relayout.report.text import assumed_notes, bytes_text, offer_line, plural, time_text
 
 if TYPE_CHECKING:
     from relayout.optimizer.result import Result
@@ -88,11 +88,11 @@ def _verdict(record: RunRecord) -> tuple[str, str, str]:
     return word, "", "; ".join(filter(None, (how, rest)))
 
 
-def _figure_cards(before: Figures, after: Figures) -> tuple[Card, ...]:
-    return (
-        _fewer("Transposes", before.transposes, after.transposes, str),
-        _fewer("bytes moved", before.bytes_moved, after.bytes_moved, bytes_text),
-    )
+def _figure_cards(before: Figures, after: Figures) -> Iterator[Card]:
+    yield _fewer("Transposes", before.transposes, after.transposes, str)
+    yield _fewer("bytes moved", before.bytes_moved, after.bytes_moved, bytes_text)
+    if before.nanoseconds:
+        yield _fewer("predicted for moves", before.nanoseconds, after.nanoseconds, time_text)
 
 
 def _fewer(label: str, before: int, after: int, text: Callable[[int], str]) -> Card:

@@ -10,11 +10,13 @@ from relayout.report.explanation import Demands
 from relayout.report.records import TransposeRecord
 
 _NUMBER = re.compile(r"\d+")
+_AXES = re.compile(r"\s*\d+(?:(?:, | and | to )\d+)*\s*")
+"""Axes as they are listed in reasons."""
 
 
 @dataclass(frozen=True, slots=True)
 class AlikeTransposes:
-    """Transposes with the same perm that the same kinds of operators demand."""
+    """Transposes that the same kinds of operators demand for the same reasons."""
 
     records: tuple[TransposeRecord, ...]
 
@@ -31,7 +33,9 @@ class AlikeTransposes:
         """How many more there are, and where, as far as names tell."""
         more = len(self.records) - 1
         where = span_of([record.name for record in self.records[1:]])
-        return f"{more} more like it" + (f", in {where}" if where else "")
+        perms = len({record.perm for record in self.records})
+        kinds = f", {perms} perms" if perms > 1 else ""
+        return f"{more} more like it" + (f", in {where}" if where else "") + kinds
 
 
 def grouped(records: Sequence[TransposeRecord]) -> list[AlikeTransposes]:
@@ -39,15 +43,19 @@ def grouped(records: Sequence[TransposeRecord]) -> list[AlikeTransposes]:
     found: dict[object, list[TransposeRecord]] = {}
     for record in sorted(records, key=lambda record: -record.bytes_moved):
         why = record.why
-        key = record.perm, why.note, _kinds(why.stored_for), _kinds(why.wanted_by)
+        sides = _kinds(why.stored_for), _kinds(why.wanted_by)
+        # Without a conflict to name, only the perm tells what a Transpose does.
+        perm = None if why.stored_for.named or why.wanted_by.named else record.perm
+        key = perm, why.note, *sides
         found.setdefault(key, []).append(record)
     groups = [AlikeTransposes(tuple(each)) for each in found.values()]
     return sorted(groups, key=lambda group: -group.bytes_moved)
 
 
 def _kinds(demands: Demands) -> tuple[object, ...]:
-    kinds = [(demand.op_type, demand.reason) for demand in demands.named]
-    return (*sorted(set(kinds)), bool(demands.more))
+    """Which operators demand what, on whichever axes."""
+    kinds = {(demand.op_type, _AXES.sub(" # ", demand.reason)) for demand in demands.named}
+    return (*sorted(kinds), bool(demands.more))
 
 
 def span_of(names: Sequence[str]) -> str:

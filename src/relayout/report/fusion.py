@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from relayout.report.records import Assumed
-from relayout.report.text import ROWS_SHOWN, bytes_text, notes, plural, shortened
+from relayout.report.text import ROWS_SHOWN, bytes_text, notes, plural
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +164,7 @@ def _refusal_table(refusals: Sequence[RefusalRecord]) -> Table:
     table.add_column("for example", overflow="fold")
     for code, number in sorted(times.items(), key=lambda item: (-item[1], item[0])):
         example = first[code]
-        consumer = shortened(example.consumer or "its consumers")
-        who = f"{shortened(example.producer)} -> {consumer}"
+        who = f"{example.producer} -> {example.consumer or 'its consumers'}"
         table.add_row(str(number), escape(code), escape(f"{who}: {example.reason}"))
     return table
 

@@ -36,6 +36,10 @@ def bytes_text(count: int) -> str:
     return f"{count} B" if unit == 0 else f"{size:.1f} {UNITS[unit]}"
 
 
+def time_text(nanoseconds: float) -> str:
+    return f"{nanoseconds / 1000:.1f} us"
+
+
 def plural(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
@@ -120,7 +124,7 @@ def figures_table(before: Figures, after: Figures, lacking: tuple[int, int] = (0
     table.add_row("bytes moved", bytes_text(before.bytes_moved), bytes_text(after.bytes_moved))
     table.add_row("nodes", str(before.nodes), str(after.nodes))
     if before.nanoseconds:
-        times = (f"{each.nanoseconds / 1000:.1f} us" for each in (before, after))
+        times = (time_text(each.nanoseconds) for each in (before, after))
         table.add_row("predicted for moves", *times)
     if any(lacking):
         table.add_row("without a kernel", *map(str, lacking))

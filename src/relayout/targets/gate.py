@@ -50,13 +50,17 @@ class Gate:
     def keeps(self, view: NodeView) -> bool:
         return any(_selects(selector, view) for selector in self.selectors)
 
-    def check(self, views: Iterable[NodeView]) -> None:
-        """Refuse names that no node has: they are typing errors."""
-        names = [name for name in self.selectors if _kind_of(name) is None]
-        found = list(views) if names else []
-        for name in names:
-            if not any(_selects(name, view) for view in found):
+    def check(self, views: Iterable[NodeView]) -> list[str]:
+        """Refuse names that no node has: they are typing errors.
+
+        Other selectors may be meant for several models; those that select nothing are listed.
+        """
+        found = list(views) if self.selectors else []
+        idle = [each for each in self.selectors if not any(_selects(each, at) for at in found)]
+        for name in idle:
+            if _kind_of(name) is None:
                 raise RelayoutError(f"no node is named {quoted(name)}")
+        return idle
 
 
 def _kind_of(selector: str) -> tuple[Callable[[NodeView, str], bool], str] | None:

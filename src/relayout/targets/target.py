@@ -147,9 +147,9 @@ class Target:
         views = (view for view in _views(model) if not self.gate.keeps(view))
         return sum(nhwc.is_held_by_defaults(weights, view) for view in views)
 
-    def check_gate(self, model: ir.Model) -> None:
-        """Refuse a gate that names nodes which the model does not have."""
-        self.gate.check(_views(model))
+    def check_gate(self, model: ir.Model) -> list[str]:
+        """Refuse a gate that names nodes which the model does not have; notes on what is idle."""
+        return [f"no node is selected by {each!r}" for each in self.gate.check(_views(model))]
 
 
 def _views(model: ir.Model) -> Iterator[NodeView]:
