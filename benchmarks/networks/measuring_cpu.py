@@ -37,6 +37,9 @@ def main() -> None:
     parser.add_argument("--ways", nargs="+", default=[ORT, OPENVINO, RELAYOUT], choices=WAYS)
     parser.add_argument("--backends", nargs="+", default=["ort", "openvino", "torch"])
     parser.add_argument("--seconds", type=float, default=10.0, help="of turns a model")
+    parser.add_argument(
+        "--choosing", type=float, default=10.0, help="seconds of turns to choose by"
+    )
     parser.add_argument("--limit", type=float, default=1e9, help="seconds after which to stop")
     parser.add_argument("--output", type=Path, help="a file for the rows, as JSON")
     parser.add_argument("--results", type=Path, help="a file for the table")
@@ -44,7 +47,7 @@ def main() -> None:
     rows = []
     for row in measured(options):
         rows.append(row)
-        print(json.dumps(row), flush=True)
+        print(_line(row, options.ways), flush=True)
         if options.output is not None:
             options.output.write_text(json.dumps(rows, indent=1))
         if options.results is not None:
@@ -87,6 +90,11 @@ def _row(entry: Entry, threads: int, options: argparse.Namespace) -> dict[str, A
     return row
 
 
+def _line(row: dict[str, Any], ways: list[str]) -> str:
+    found = (f"{way} {row[way].get('ms') or row[way].get('failed')}" for way in ways)
+    return f"{row['model']} {row['threads']}: {', '.join(found)}"
+
+
 def _opened(
     way: str, entry: Entry, threads: int, feeds: Feeds, options: argparse.Namespace
 ) -> RunModel:
@@ -106,7 +114,7 @@ def _relayout(entry: Entry, threads: int, options: argparse.Namespace) -> RunMod
     inputs = NumericOptions(shapes=shapes, integer_ranges=ranges)
     settings = CompileOptions(shapes=shapes, inputs=inputs, threads=threads)
     chosen = [BACKENDS[name] for name in options.backends]
-    return compile_fastest(chosen, entry.file, settings)
+    return compile_fastest(chosen, entry.file, settings, seconds=options.choosing)
 
 
 def _inductor(entry: Entry, threads: int, _: argparse.Namespace) -> RunModel:
