@@ -42,8 +42,14 @@ def test_turns_end_with_the_seconds() -> None:
 def test_every_other_turn_is_in_the_reverse_order() -> None:
     machine, contest = turns(given=0.01, made=0.01)
     contest.until_settled("given", 60.0)
-    after_warming_up = machine.order[4:8]
+    after_warming_up = machine.order[8:16:2]
     assert after_warming_up == ["given", "made", "made", "given"]
+
+
+def test_a_timed_run_follows_one_of_the_same_model() -> None:
+    machine, contest = turns(given=0.01, made=0.02)
+    contest.until_settled("given", 60.0)
+    assert machine.order[::2] == machine.order[1::2]
 
 
 def test_short_runs_are_timed_several_at_once() -> None:

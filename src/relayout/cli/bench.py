@@ -44,7 +44,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--backend", action=NameOption, named=backends_or_auto, about=BACKEND_HELP)
     parser.add_argument("--threads", type=count, metavar="N", help="threads (default: one a core)")
     parser.add_argument(
-        "--seconds", type=float, default=20.0, metavar="S", help="about the most for turns of all"
+        "--seconds", type=float, default=10.0, metavar="S", help="about the most for turns of all"
     )
     parser.add_argument("--again", action="store_true", help="measure again what is known")
     parser.add_argument("--rounds", type=count, default=20, metavar="N", help="runs on CUDA")

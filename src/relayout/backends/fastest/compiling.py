@@ -47,9 +47,10 @@ def compile_fastest(
     source: ModelSource,
     options: CompileOptions,
     stage: Stage = lambda _: None,
+    seconds: float = SECONDS,
 ) -> CompiledModel:
     """A callable that does what a model does, by the fastest of some backends."""
-    with fastest_of(backends, source, options, stage) as fastest:
+    with fastest_of(backends, source, options, stage, seconds=seconds) as fastest:
         if fastest.way is None:
             raise _error(fastest)
         return open_way(fastest.way, fastest.built, _with_threads(options))

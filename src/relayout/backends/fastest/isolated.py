@@ -21,6 +21,13 @@ RACE = "relayout.backends.fastest.worker"
 COMPARISON = "relayout.backends.fastest.verify_worker"
 
 
+def numbers_of(options: CompileOptions) -> NumericOptions:
+    """What is known of the inputs, also where no numbers are to be compared."""
+    if options.inputs is not None:
+        return options.inputs
+    return NumericOptions(dims=dict(options.dims or {}), shapes=dict(options.shapes))
+
+
 def shapes_isolated(given: Path, options: CompileOptions) -> dict[str, tuple[int, ...]]:
     """The shapes of the inputs that a model is timed on."""
     answer = race_isolated(given, {}, RunWay("", ""), options, 0.0)
@@ -36,7 +43,7 @@ def race_isolated(
         "built": [(way.backend, way.name, str(path.resolve())) for way, path in built.items()],
         "line": (line.backend, line.name),
         "options": options_as_json(options),
-        "inputs": (options.inputs or NumericOptions()).to_json(),
+        "inputs": numbers_of(options).to_json(),
         "seconds": seconds,
         "memory": None,
     }

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from relayout.backends.fastest.isolated import numbers_of
 from relayout.backends.fastest.opening import options_as_json
 from relayout.backends.fastest.ranking import Ranking, RunWay
 from relayout.backends.kept import cache_folder, read_json, write_json
@@ -30,14 +31,14 @@ def versions_of(ways: Iterable[RunWay]) -> dict[str, str]:
 def place_of(given: LoadedModel, ways: Iterable[RunWay], options: CompileOptions) -> Path:
     """The file for what is measured of a model here."""
     ways = tuple(ways)
-    inputs = None if options.inputs is None else options.inputs.to_json()
+    numbers = numbers_of(options).to_json()
     key = {
         "model": digest_of(given.given, given.files).to_json(),
         "machine": processor_name(),
         "versions": versions_of(ways),
         "ways": list(map(str, ways)),
         "options": options_as_json(options),
-        "lengths": {name: (inputs or {}).get(name) for name in ("dims", "shapes")},
+        "lengths": {name: numbers[name] for name in ("dims", "shapes")},
     }
     mark = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()
     return cache_folder() / FOLDER / f"{mark[:32]}.json"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from relayout.backends.fastest.builds import Builds
-from relayout.backends.fastest.isolated import race_isolated, shapes_isolated
+from relayout.backends.fastest.isolated import numbers_of, race_isolated, shapes_isolated
 from relayout.backends.fastest.kept import versions_of
 from relayout.backends.fastest.ranking import Ranking, RunWay, TimedWay
 from relayout.backends.machine import processor_name
@@ -17,9 +17,8 @@ from relayout.graph.io.digest import digest_of_file
 from relayout.optimizer.delivery import Stage
 from relayout.optimizer.measuring import AS_GIVEN
 from relayout.verify.interface import interface_of
-from relayout.verify.verdict import NumericOptions
 
-SECONDS = 20.0
+SECONDS = 10.0
 """About the most that is spent on turns of all ways, and again of those that are close."""
 
 LINE = RunWay(ORT_BACKEND.name, AS_GIVEN)
@@ -66,7 +65,7 @@ def with_shapes(
     builds: Builds, options: CompileOptions, shapes: Mapping[str, tuple[int, ...]]
 ) -> CompileOptions:
     """Options with the lengths of the inputs that are timed, which kernels are chosen for."""
-    numbers = replace(options.inputs or NumericOptions(), shapes=dict(shapes))
+    numbers = replace(numbers_of(options), shapes=dict(shapes))
     dims = dict(options.dims or {})
     for port in interface_of(builds.path).required:
         for axis, name in port.free.items() if port.name in shapes else ():

@@ -46,21 +46,25 @@ def joined_where_faster(program: Program, plan: Plan) -> Program:
         JOINED: replace(program, is_joined=True),
         WHOLE: replace(program, steps=plain, is_joined=True),
     }
-    text = write_source(program).text
-    mark = hashlib.sha256(text.encode()).hexdigest()[:16]
-    key = f"program of {len(program.steps)} steps {mark}"
-    prices = plan.prices
+    key, prices = program_key(program), plan.prices
     if prices.lacks(key, programs):
         runs = [_run_of(each) for each in programs.values()]
         for name, price in zip(programs, time_runs(runs, program.device), strict=True):
             prices.learn(key, name, price)
     known = prices.seconds(key)
     chosen = min(programs, key=known.__getitem__)
-    plan.add_choice(Choice(key, _description(program), chosen, _options(key, prices)))
+    plan.add_choice(Choice(key, described_program(program), chosen, _options(key, prices)))
     return programs[chosen]
 
 
-def _description(program: Program) -> WorkDescription:
+def program_key(program: Program) -> str:
+    """What identifies a program: the text of its module."""
+    text = write_source(program).text
+    mark = hashlib.sha256(text.encode()).hexdigest()[:16]
+    return f"program of {len(program.steps)} steps {mark}"
+
+
+def described_program(program: Program) -> WorkDescription:
     graph = program.model.graph
     first, last = (known_shape(values[0]) or () for values in (graph.inputs, graph.outputs))
     name = f"whole program of {len(program.steps)} steps"
@@ -79,11 +83,11 @@ def _options(key: str, prices: Prices) -> tuple[PricedCandidate, ...]:
 def _run_of(program: Program) -> Callable[[], Any]:
     """What the program does before it becomes a graph, on operands made up."""
     model = loaded(write_source(program), program.device)
-    given = [_sample(value, program) for value in program.model.graph.inputs]
+    given = [sample_operand(value, program) for value in program.model.graph.inputs]
     return lambda: model.forward.forward(model.weights, *given)  # type: ignore[attr-defined]
 
 
-def _sample(value: ir.Value, program: Program) -> torch.Tensor:
+def sample_operand(value: ir.Value, program: Program) -> torch.Tensor:
     """Noise, or zeros where numbers may have to be indices."""
     shape, dtype = known_shape(value) or (), value.dtype or ir.DataType.FLOAT
     draw = torch.randn if dtype.is_floating_point() else torch.zeros

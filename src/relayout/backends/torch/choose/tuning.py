@@ -7,6 +7,7 @@ from dataclasses import replace
 import onnx_ir as ir
 
 from relayout.backends.torch.choose.choices import Choice
+from relayout.backends.torch.choose.frozen import frozen_where_faster
 from relayout.backends.torch.choose.joined import joined_where_faster
 from relayout.backends.torch.choose.memory_format import with_memory_formats
 from relayout.backends.torch.choose.plan import KERNELS, Plan
@@ -35,6 +36,7 @@ def tuned(program: Program, settings: TuningSettings | None = None) -> tuple[Pro
     steps = with_memory_formats(plan.with_regions(steps), plan)
     steps = plan.with_kernels(steps)
     fastest = joined_where_faster(replace(program, steps=tuple(steps)), plan)
+    fastest = frozen_where_faster(fastest, plan)
     plan.prices.save()
     plan.notices.of_noise(plan.prices)
     plan.notices.warn()

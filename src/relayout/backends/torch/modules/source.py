@@ -16,7 +16,7 @@ from relayout.backends.torch.program.program import Program, RunsOutsideTorch
 from relayout.backends.torch.program.scope import Scope, tuple_text
 from relayout.backends.torch.program.statements import indented
 from relayout.backends.torch.runtime.graph import Replayed
-from relayout.backends.torch.runtime.inductor import InductorKernel
+from relayout.backends.torch.runtime.inductor import FrozenForward, InductorKernel
 from relayout.backends.torch.runtime.model import Model, read_weights
 from relayout.graph.read import constant_of, shape_of
 from relayout.layout.transport import Array
@@ -91,6 +91,8 @@ def load(weights=None, device="{device}"):
 
 def _run(program: Program, draft: ModuleDraft) -> str:
     """The function that a model runs: on CUDA as a graph, where all lengths are known."""
+    if program.is_frozen:
+        return f"{draft.helper(FrozenForward)}(forward)"
     if not is_replayed(program):
         return "forward"
     joined = (
@@ -109,18 +111,22 @@ def _mode(program: Program) -> str:
 
 def is_replayed(program: Program) -> bool:
     """Whether a program runs as a CUDA graph."""
+    return program.device.startswith("cuda") and has_known_lengths(program)
+
+
+def has_known_lengths(program: Program) -> bool:
+    """Whether all lengths of a program are known, and nothing in it runs now and then."""
     nodes = list(program.model.graph)
     values = [*program.model.graph.inputs, *(value for node in nodes for value in node.outputs)]
-    is_known = all(_has_known_lengths(value) for value in values)
     has_bodies = any(
         attribute.type in {ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS}
         for node in nodes
         for attribute in node.attributes.values()
     )
-    return program.device.startswith("cuda") and is_known and not has_bodies
+    return all(_is_of_known_lengths(value) for value in values) and not has_bodies
 
 
-def _has_known_lengths(value: ir.Value) -> bool:
+def _is_of_known_lengths(value: ir.Value) -> bool:
     shape = shape_of(value)
     return shape is not None and all(isinstance(length, int) for length in shape)
 

@@ -62,6 +62,8 @@ class Program:
     """Lengths of symbols that the program is to be fast with."""
     is_joined: bool = False
     """Whether Inductor compiles all steps together, and joins what they leave to eager kernels."""
+    is_frozen: bool = False
+    """Whether Inductor compiles all steps together for a CPU, with the weights as constants."""
 
 
 def eager_steps(model: ir.Model) -> tuple[ProgramStep, ...]:

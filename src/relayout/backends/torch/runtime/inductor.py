@@ -36,3 +36,52 @@ class InductorKernel:
         lines = [line.strip() for line in reason.splitlines() if line.strip()]
         text = "torch does the work of kernels of Inductor: "
         warnings.warn(text + (lines[0] if lines else "no reason given"), stacklevel=4)
+
+
+class WeightedForward(torch.nn.Module):  # type: ignore[misc]  # torch is read without its types
+    """A function of weights and operands as a module whose parameters are the weights."""
+
+    def __init__(self, function: Callable[..., Any], w: Any) -> None:
+        super().__init__()
+        self.function = function
+        for name, value in vars(w).items():
+            if isinstance(value, torch.Tensor):
+                value = torch.nn.Parameter(value.clone(), requires_grad=False)  # noqa: PLW2901
+            setattr(self, name, value)
+
+    def forward(self, *operands: Any) -> Any:
+        return self.function(self, *operands)
+
+
+class FrozenForward:
+    """A function compiled by torch.compile when it is first called, its weights as constants.
+
+    Inductor lays frozen weights out as its kernels want them. Where nothing can be compiled the
+    function runs as it is, and a warning names the reason.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        self.compiled: Callable[..., Any] | None = None
+        self.has_failed = False
+
+    def __call__(self, w: Any, *operands: Any) -> Any:
+        if self.has_failed:
+            return self.function(w, *operands)
+        try:
+            if self.compiled is None:
+                self.compiled = self.frozen(w)
+            return self.compiled(*operands)
+        except RuntimeError as error:
+            self.has_failed = True
+            InductorKernel.report(str(error))
+            return self.function(w, *operands)
+
+    def frozen(self, w: Any) -> Callable[..., Any]:
+        # Parameters that are made in inference mode cannot be traced.
+        with torch.inference_mode(False):
+            module = WeightedForward(self.function, w).eval()
+        compiled: Callable[..., Any] = torch.compile(
+            module, dynamic=False, options={"freezing": True}
+        )
+        return compiled
