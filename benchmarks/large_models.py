@@ -1,17 +1,20 @@
 """Memory and time of optimising models whose weights do not fit into memory.
 
-    python -m benchmarks.large_models FOLDER [--gigabytes 6] [--permuted 1.0] [--hard-links]
+    python -m benchmarks.large_models FOLDER [--gigabytes 6] [--permuted 1.0] [--here]
+        [--hard-links]
 
-Builds a model of square products in FOLDER, its weights in files of 8 GB, and optimises it there
-into `out/`, with `--memory 2`. A share of the weights stands behind a Transpose and holds numbers;
-the others are holes, which take no disk. Prints seconds, the most memory that each process had
-resident, and the seconds that reading and writing the permuted weights alone take.
+Builds a model of square products in FOLDER, its weights in files of 8 GB, and optimises it into
+`out/` in it, or beside the given file with `--here`, with `--memory 2GB`. A share of the weights
+stands behind a Transpose and holds numbers; the others are holes, which take no disk. Prints
+seconds, the most memory that a process had resident, and the seconds that reading and writing the
+permuted weights alone take.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import resource
 import shutil
 import subprocess
@@ -109,6 +112,7 @@ def plain_seconds(model: LargeModel) -> float:
                 reader.seek(_offset(index))
                 writer.write(reader.read(WEIGHT))
         writer.flush()
+        os.fsync(writer.fileno())
     seconds = time.perf_counter() - began
     copy.unlink()
     return seconds
@@ -120,7 +124,7 @@ def main() -> None:
     parser.add_argument("--gigabytes", type=float, default=6.0)
     parser.add_argument("--permuted", type=float, default=1.0)
     parser.add_argument("--here", action="store_true", help="write beside the given model")
-    parser.add_argument("options", nargs="*", help="of relayout optimize, after --")
+    parser.add_argument("--hard-links", action="store_true", help="as of relayout optimize")
     asked = parser.parse_args()
     model = LargeModel(asked.folder, asked.gigabytes, asked.permuted)
     if not model.path.exists():
@@ -129,7 +133,8 @@ def main() -> None:
     out.mkdir(exist_ok=True)
     plain = plain_seconds(model)
     command = [sys.executable, "-m", "relayout", "optimize", str(model.path)]
-    command += ["-o", str(out / "result.onnx"), "--memory", "2", "--json", *asked.options]
+    command += ["-o", str(out / "result.onnx"), "--memory", "2GB", "--json"]
+    command += ["--hard-links"] * asked.hard_links
     began = time.perf_counter()
     ended = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     seconds = time.perf_counter() - began
@@ -138,9 +143,13 @@ def main() -> None:
     answer = json.loads(ended.stdout)
     print(f"{model.layers} weights of {WEIGHT / 1e6:.0f} MB, {len(model.moved)} of them permuted")
     print(f"exit code {ended.returncode}; {answer.get('verdict', answer.get('error'))}")
+    print("\n".join(answer.get("notices", ())))
     print(f"{seconds:.1f} s; reading and writing the permuted weights alone {plain:.1f} s")
     print(f"most resident memory of a process: {resident / 1e9:.2f} GB")
-    if not asked.here:
+    if asked.here:
+        for file in out.glob("result.onnx*"):
+            file.unlink()
+    else:
         shutil.rmtree(out)
 
 

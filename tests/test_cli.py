@@ -254,7 +254,7 @@ def test_a_plugin_that_cannot_be_loaded_leaves_a_help(
 def test_help_imports_nothing_heavy() -> None:
     """What makes `relayout --help` quick: onnx and its friends are not loaded for it."""
     script = (
-        "import sys; from relayout.cli import _parser; _parser().format_help(); "
+        "import sys; from relayout.cli import command_parser; command_parser().format_help(); "
         "print([name for name in ('onnx', 'numpy', 'rich', 'scipy') if name in sys.modules])"
     )
     done = subprocess.run(

@@ -17,7 +17,7 @@ from docs.layers import ROOT
 from docs.operators import operators_text
 from docs.reference import reference_text
 from docs.roads import COMPILE, OPTIMIZE, Stop
-from relayout.cli import _parser, main
+from relayout.cli import command_parser, main, options_of
 from relayout.cli.demo_model import network
 
 PACKAGE = Path(relayout.__file__).parent
@@ -31,7 +31,7 @@ DOCUMENTS = sorted((*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")))
 FILE_ENDINGS = (".py", ".md", ".h", ".cpp", ".toml", ".yml", ".yaml")
 OPTIONS = frozenset(
     option
-    for choices in _parser()._subparsers._group_actions  # type: ignore[union-attr]
+    for choices in command_parser()._subparsers._group_actions  # type: ignore[union-attr]
     for parser in choices.choices.values()  # type: ignore[union-attr]
     for option in parser._option_string_actions
 )
@@ -95,7 +95,7 @@ def test_links_of_a_document_lead_somewhere(document: Path) -> None:
 @every_document
 def test_commands_of_a_document_can_be_called(document: Path) -> None:
     for command in commands(read(document)):
-        _parser().parse_args(command)
+        options_of(command)
 
 
 @every_document

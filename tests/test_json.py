@@ -10,7 +10,7 @@ import onnx
 import pytest
 
 from docs.generated import SCHEMA, schema_text
-from relayout.cli import COMMANDS, _parser, main
+from relayout.cli import COMMANDS, command_parser, main
 from relayout.cli.demo_model import network
 from relayout.report.machine import answer, schema
 
@@ -122,7 +122,7 @@ def test_the_schema_in_the_documents_is_up_to_date() -> None:
 
 
 def test_every_command_has_a_schema_a_description_and_an_example() -> None:
-    parser = _parser()
+    parser = command_parser()
     (commands,) = (each for each in parser._actions if each.dest == "name")
     choices: dict[str, Any] = dict(commands.choices or {})
     assert len(choices) == len(COMMANDS)

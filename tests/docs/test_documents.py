@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from docs.layers import ROOT
-from relayout.cli import _parser
+from relayout.cli import command_parser
 
 PAGE = ROOT / "docs" / "documents.md"
 ROW = re.compile(r"^\| ([A-Z0-9]+(?:\.\w+)?) \| (.+?) \| (.+?) \| (.+) \|$", flags=re.MULTILINE)
@@ -77,7 +77,7 @@ def _exists(code: str) -> bool:
         return file.exists() and f"\ndef {name}(" in file.read_text(encoding="utf-8")
     program, *words = shlex.split(code)
     if program == "relayout":
-        _parser().parse_args(words)
+        command_parser().parse_args(words)
         return True
     if program != "python":
         return False

@@ -26,6 +26,7 @@ from relayout.cli import (
     inspect,
     optimize,
     run,
+    sweep,
     verify,
     verify_certificate,
 )
@@ -44,7 +45,7 @@ DEBUG = "RELAYOUT_DEBUG"
 
 COMMANDS = (
     *(optimize, inspect, explain, compare, fuse, compile, run, bench, calibrate),
-    *(verify, check, verify_certificate, demo, completion),
+    *(verify, check, sweep, verify_certificate, demo, completion),
 )
 
 
@@ -66,7 +67,7 @@ class Parser(argparse.ArgumentParser):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     leave_garbage()
-    options = _parser().parse_args(arguments)
+    options = options_of(arguments)
     command: Callable[[argparse.Namespace], int] = options.command
     try:
         with ending_on_signals(), plain_warnings():
@@ -84,6 +85,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(options, BAD_INPUT, f"the system refuses: {error}; nothing was written")
     except Exception as error:
         return _fault(options, error)
+
+
+def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """What was asked for; only a sweep takes options that it does not know, for what it runs."""
+    parser = command_parser()
+    options, more = parser.parse_known_args(arguments)
+    if more and not getattr(options, "takes_more", False):
+        parser.error(f"unrecognized arguments: {' '.join(more)}")
+    options.more = more
+    return options
 
 
 def _fault(options: argparse.Namespace, error: Exception) -> int:
@@ -121,7 +132,7 @@ def _codes_text() -> str:
     return f"exit codes: {listed}; 128 + n: ended by signal n"
 
 
-def _parser() -> Parser:
+def command_parser() -> Parser:
     parser = Parser(
         prog="relayout", description="The layout compiler for ONNX models.", epilog=_codes_text()
     )

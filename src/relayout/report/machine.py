@@ -76,6 +76,8 @@ def _answers() -> dict[str, list[Schema]]:
     flag = {"type": "boolean"}
     count = {"type": "integer"}
     anything: Schema = {}
+    swept: dict[str, Schema] = {name: {"type": "string"} for name in ("name", "status", "error")}
+    swept |= {"code": count, "seconds": {"type": "number"}}
     model = {"path": {"type": "string"}, "transposes": count, "ok": flag}
     return {
         "optimize": [_of(RunRecord)],
@@ -107,6 +109,7 @@ def _answers() -> dict[str, list[Schema]]:
         "verify": [
             _object({"equal": flag, "outputs": {"type": "array"}, "verdict": {"type": "object"}})
         ],
+        "sweep": [_object({"models": {"type": "array", "items": _object(swept)}, "files": texts})],
         "verify-certificate": [_object({"ok": flag, "faults": texts})],
         "compile": [_object({"files": texts, "verdict": {"type": "string"}, "verified": flag})],
         "run": [_object({"outputs": {"type": "array", "items": {"type": "object"}}})],

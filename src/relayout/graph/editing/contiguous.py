@@ -22,6 +22,9 @@ TILE = 256
 NARROW = 32
 """Runs of fewer entries in the source are not worth a tile of their own."""
 
+NEAR = 1 << 18
+"""Bytes that caches hold: entries that lie in so many are read in any order."""
+
 # Rows of a tile that lie a power of two apart would share the same few lines of a cache.
 _PADDING = 17
 
@@ -52,7 +55,8 @@ def _copy_part(result: Array, view: Array) -> None:
         abs(s) if n > 1 else view.nbytes for s, n in zip(view.strides, view.shape, strict=True)
     ]
     run, last = int(np.argmin(strides)), view.ndim - 1
-    if run == last or not view.size:
+    is_near = strides[last] * view.shape[last] <= NEAR and view.shape[run] < NARROW
+    if run == last or is_near or not view.size:
         result[...] = view
     elif view.shape[run] < NARROW:
         for start in range(0, view.shape[last], NARROW):

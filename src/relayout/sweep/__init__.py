@@ -1,0 +1,1 @@
+"""One command over many models: a process for each, and a record, a table and a page of all."""

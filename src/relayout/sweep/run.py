@@ -1,0 +1,115 @@
+"""A sweep: what is done already is kept, the rest is run, and all of it becomes table and page."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+from relayout.errors import RelayoutError
+from relayout.sweep.index import INDEX, index_page
+from relayout.sweep.job import Call, Job
+from relayout.sweep.pool import DONE, Pool, Record
+from relayout.sweep.sources import found_models
+from relayout.sweep.table import TABLE, write_table
+
+Part: TypeAlias = tuple[int, int]
+"""Which of how many parts of the models, counted from 1."""
+
+
+@dataclass
+class Progress:
+    """How far a sweep is."""
+
+    total: int
+    kept: int
+    """Models that a run before had finished."""
+    statuses: Counter[str] = field(default_factory=Counter)
+    began: float = field(default_factory=time.monotonic)
+    running: Sequence[str] = ()
+
+    @property
+    def finished(self) -> int:
+        return self.statuses.total()
+
+    @property
+    def left(self) -> int:
+        return self.total - self.kept - self.finished
+
+    def text(self) -> str:
+        """Counts, rate and the time that is left, in a line."""
+        told = [f"{self.kept + self.finished} of {self.total} models"]
+        told += [f"{self.kept} known before"] if self.kept else []
+        told += [f"{count} {status}" for status, count in sorted(self.statuses.items())]
+        seconds = time.monotonic() - self.began
+        if self.finished and self.left:
+            rate = self.finished / seconds
+            told += [f"{rate * 60:.3g} a minute", f"{_time_text(self.left / rate)} left"]
+        told += [f"now {', '.join(self.running)}"] if self.running else []
+        return "; ".join(told)
+
+
+def _time_text(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+Tell: TypeAlias = Callable[[Progress], None]
+"""Called again and again while a sweep runs."""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The jobs of a sweep."""
+
+    jobs: tuple[Job, ...]
+    out: Path
+    call: Call
+
+    @classmethod
+    def of(cls, sources: Sequence[str], out: Path, call: Call) -> Sweep:
+        models = found_models(sources)
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RelayoutError(f"{out} cannot be made: {error.strerror}") from None
+        inside = [model for model in models if out.resolve() not in model.path.resolve().parents]
+        return cls(tuple(Job(model, call, out) for model in inside), out, call)
+
+    def part(self, part: Part) -> Sweep:
+        """Every so-many-th job, so that machines can share a sweep."""
+        number, count = part
+        return Sweep(self.jobs[number - 1 :: count], self.out, self.call)
+
+    def run(self, pool: Pool, tell: Tell) -> list[Record]:
+        """Do what is not done yet; the records of all models, in their order."""
+        records = {job.model.name: job.record() for job in self.jobs}
+        pending = [job for job in self.jobs if records[job.model.name] is None]
+        by_name = {job.model.name: job for job in pending}
+        progress = Progress(len(self.jobs), len(self.jobs) - len(pending))
+
+        def step() -> None:
+            progress.running = [one.job.model.name for one in pool.running]
+            tell(progress)
+
+        for record in pool.records(pending, step):
+            name = record["name"]
+            by_name[name].keep(record)
+            records[name] = record
+            progress.statuses[record["status"]] += 1
+        step()
+        return [record for record in records.values() if record is not None]
+
+    def write(self, records: Sequence[Record]) -> list[Path]:
+        """The table and the page of all records, as far as what writes them is installed."""
+        index = self.out / INDEX
+        index.write_text(index_page(records), encoding="utf-8")
+        return [index, *write_table(records, self.out / TABLE)]
+
+
+def all_done(records: Sequence[Record]) -> bool:
+    return all(record["status"] == DONE for record in records)
