@@ -62,7 +62,8 @@ def main() -> None:
         print(f"{case[2]:8} {case[0]!s:22} {case[1]!s:14} GB/s: {told}", flush=True)
     mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
     print(
-        f"tiles are {mean:.2f} times as fast as numpy on the geometric mean, least {min(ratios):.2f}"
+        f"tiles are {mean:.2f} times as fast as numpy on the geometric mean, "
+        f"least {min(ratios):.2f}"
     )
 
 
