@@ -10,6 +10,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
@@ -161,8 +162,7 @@ class Progress:
         """What was done up to now; a step lasts until the next one begins."""
         from relayout.report.trace import Span
 
-        ends = [*(begun for _, begun in self._begun[1:]), time.perf_counter()]
-        for (stage, begun), end in zip(self._begun, ends, strict=True):
+        for (stage, begun), (_, end) in pairwise([*self._begun, ("", time.perf_counter())]):
             yield Span(stage, begun, end - begun)
 
     def end(self) -> None:
