@@ -138,6 +138,7 @@ def measured_prices(target: Target, seconds: float = SECONDS) -> RuntimePrices:
         Rate(0, watch.rates(streams)),
         *_factors(watch),
         Rate(_across(watch), ((LARGEST, 0),)),
+        target.prices.columns,
         target.prices.minds_unit_axes,
     )
 

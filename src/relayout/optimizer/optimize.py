@@ -121,8 +121,9 @@ def optimize(
     where the given model does. Only the strategy "exact" proves its choice
     least for the variants offered. `minimize` is "bytes" (fewest bytes moved by Transposes),
     "count" (fewest Transposes) or "time" (least time by the prices of the target, which is the
-    default for a target that has prices, and "bytes" for others). `prices` is a table of them, or
-    the path of one, in place of the one that comes with the target. After `budget` seconds of
+    default for a target that has prices, and "bytes" for others, by which on target "onnx" a result
+    that is predicted to take longer than the model given is not kept). `prices` is a table of them,
+    or the path of one, in place of the one that comes with the target. After `budget` seconds of
     choosing, all attempts together, the best found is taken. `free_inputs` and `free_outputs` let
     the orders of the model's own inputs and outputs change; the change is reported in the notices.
     `input_layouts` and `output_layouts` give inputs and outputs, by name, another layout such as

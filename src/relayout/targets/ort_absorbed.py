@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from relayout.graph.read import constant_of, is_op, perm_of
+from relayout.graph.read import constant_of, is_op, perm_of, shape_of
 from relayout.targets.ort import CONTRIB_DOMAIN, FUSED_MATMUL, FUSED_TYPES
 from relayout.targets.ort_attention import taken_in
+from relayout.targets.products import has_bias
 
 INTO_PRODUCT = frozenset(
     {(1, 0), (0, 2, 1), (1, 0, 2), (1, 2, 0), (0, 1, 3, 2), (1, 2, 0, 3), (1, 2, 3, 0)}
@@ -19,8 +20,20 @@ BEFORE_BLOCKS, AFTER_BLOCKS = (0, 3, 1, 2), (0, 2, 3, 1)
 def absorbed(graph: ir.Graph) -> set[ir.Node]:
     """The nodes of a graph that no kernel of their own runs."""
     folded = {node for node in graph if is_op(node, "Transpose") and folds(node)}
+    biases = {reader for node in graph if _takes_bias(node) for reader, _ in node.outputs[0].uses()}
     softmaxes = (node for node in graph if is_op(node, "Softmax"))
-    return folded.union(*map(taken_in, softmaxes))
+    return folded.union(biases, *map(taken_in, softmaxes))
+
+
+def _takes_bias(node: ir.Node) -> bool:
+    """Whether a product of known lengths becomes a Gemm with the bias that is added to it."""
+    if not is_op(node, "MatMul") or not has_bias(node):
+        return False
+    first = node.inputs[0]
+    maker = None if first is None else first.producer()
+    shape = None if first is None else shape_of(first)
+    is_folded = maker is not None and is_op(maker, "Transpose") and folds(maker)
+    return not is_folded and shape is not None and all(isinstance(dim, int) for dim in shape)
 
 
 def folds(node: ir.Node) -> bool:

@@ -22,7 +22,8 @@ def form_price(
     """Nanoseconds that a product takes longer in this form than as rows times columns.
 
     Rows of the first factor are gathered if it is transposed; a constant is packed when the model
-    is loaded only if it is the second factor; and what has flags takes in no bias.
+    is loaded only if it is the second factor; columns are computed several at once; and what has
+    flags, or its constant first, takes in no bias.
     """
     node = view.node
     first = shape_of(node.inputs[0]) if node.inputs else None
@@ -31,15 +32,26 @@ def form_price(
     operands = _operands(node, changes)
     elements = prod(lengths_of(first, dims))
     macs = elements * _columns(view, dims)
-    longer = 0
+    longer = prices.columns.nanoseconds(_columns_written(view, changes, dims), macs)
     if _flag(view, changes, "transA"):
         longer += prices.transposed_factor.nanoseconds(elements, macs)
-    if len(operands) > 1 and _is_constant(operands[0]) and not _is_constant(operands[1]):
+    is_turned = len(operands) > 1 and _is_constant(operands[0]) and not _is_constant(operands[1])
+    if is_turned:
         longer += prices.constant_factor.nanoseconds(elements, macs)
     becomes = changes.op_type or node.op_type
-    if becomes == FUSED_MATMUL and _has_bias(node):
-        longer += prices.node + prices.stream(2 * bytes_of(node.outputs[0], dims))
+    if is_turned or becomes == FUSED_MATMUL:
+        longer += _lost_bias_price(node, prices, dims)
     return longer
+
+
+def _lost_bias_price(node: ir.Node, prices: RuntimePrices, dims: Mapping[str, int]) -> int:
+    """Nanoseconds to add a constant that the product does not take in; where it is one already
+    in this form, the Add counts as a kernel by itself.
+    """
+    passed = prices.stream(2 * bytes_of(node.outputs[0], dims))
+    if has_bias(node):
+        return prices.node + passed
+    return passed if _added_constant(node) is not None else 0
 
 
 def _operands(node: ir.Node, changes: Changes) -> Sequence[ir.Value | None]:
@@ -58,6 +70,17 @@ def _flag(view: NodeView, changes: Changes, name: str) -> bool:
     return bool(flag)
 
 
+def _columns_written(view: NodeView, changes: Changes, dims: Mapping[str, int]) -> int:
+    """How many columns the result has as it is written: with factors exchanged, the rows."""
+    if changes.operand_order is None or changes.operand_order[:2] != (1, 0):
+        return _columns(view, dims)
+    first = shape_of(view.node.inputs[0])
+    if not first or len(first) < 2:
+        return 1
+    axis = -1 if view.integer("transA", 0) else -2
+    return lengths_of(first, dims)[axis]
+
+
 def _columns(view: NodeView, dims: Mapping[str, int]) -> int:
     """How many columns the second factor has."""
     second = shape_of(view.node.inputs[1])
@@ -67,12 +90,18 @@ def _columns(view: NodeView, dims: Mapping[str, int]) -> int:
     return lengths_of(second, dims)[axis]
 
 
-def _has_bias(node: ir.Node) -> bool:
+def has_bias(node: ir.Node) -> bool:
     """Whether the runtime makes one operator of the product and an Add behind it."""
+    bias = _added_constant(node)
+    shape = None if bias is None else shape_of(bias)
+    return _is_constant(node.inputs[1]) and shape is not None and len(shape) == 1
+
+
+def _added_constant(node: ir.Node) -> ir.Value | None:
+    """The constant that the only reader of a product adds to it, if it does."""
     result = node.outputs[0]
     readers = [reader for reader, _ in result.uses()]
-    if len(readers) != 1 or not is_op(readers[0], "Add") or not _is_constant(node.inputs[1]):
-        return False
+    if len(readers) != 1 or not is_op(readers[0], "Add"):
+        return None
     others = [value for value in readers[0].inputs if value is not result]
-    shape = shape_of(others[0]) if others else None
-    return bool(others) and _is_constant(others[0]) and shape is not None and len(shape) == 1
+    return others[0] if others and _is_constant(others[0]) else None

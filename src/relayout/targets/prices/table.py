@@ -75,6 +75,30 @@ class FactorRate:
 
 
 @dataclass(frozen=True, slots=True)
+class ColumnRate:
+    """What a product takes longer whose columns do not fill the registers that they are kept in."""
+
+    together: int
+    """How many columns are computed at once."""
+    product: int
+    """Picoseconds for each product of two numbers."""
+
+    def nanoseconds(self, columns: int, products: int) -> int:
+        """The time for columns that are computed in vain; a single one is computed by itself."""
+        if columns <= 1:
+            return 0
+        vain = -columns % self.together
+        return products * vain // columns * self.product // PICOSECONDS
+
+    @classmethod
+    def of_json(cls, record: Any) -> ColumnRate:
+        return cls(int(record["together"]), int(record["product"]))
+
+    def to_json(self) -> Any:
+        return {"together": self.together, "product": self.product}
+
+
+@dataclass(frozen=True, slots=True)
 class RuntimePrices:
     """What moving data takes in a runtime on a class of devices, in whole numbers."""
 
@@ -92,7 +116,9 @@ class RuntimePrices:
     """What a product takes longer whose first factor, not the second, is a constant."""
     reduced_across: Rate = field(repr=False)
     """What a reduction takes longer, for each element, that keeps the innermost axis."""
-    minds_unit_axes: bool = False
+    columns: ColumnRate = field(repr=False)
+    """What a product takes longer because of how many columns it has."""
+    minds_unit_axes: bool
     """Whether axes of length 1 that are moved keep a Transpose from a fast kernel."""
 
     def transpose(self, move: Move, item_bytes: float) -> int:
@@ -159,6 +185,7 @@ class RuntimePrices:
             "transposed factor": self.transposed_factor.to_json(),
             "constant factor": self.constant_factor.to_json(),
             "reduced across": self.reduced_across.to_json(),
+            "columns": self.columns.to_json(),
             "minds unit axes": self.minds_unit_axes,
         }
 
@@ -176,6 +203,7 @@ class RuntimePrices:
             FactorRate.of_json(record["transposed factor"]),
             FactorRate.of_json(record["constant factor"]),
             Rate.of_json(record["reduced across"]),
+            ColumnRate.of_json(record["columns"]),
             bool(record["minds unit axes"]),
         )
 
