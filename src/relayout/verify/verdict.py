@@ -96,6 +96,16 @@ class Rounding:
 
 
 @dataclass(frozen=True)
+class WithinSteps:
+    """Which share of the elements of each output lies within one step of its quantiser."""
+
+    share: float
+
+    def __str__(self) -> str:
+        return f"equal up to one step of quantisers on {100 * self.share:.2f} % of elements"
+
+
+@dataclass(frozen=True)
 class ReplayedDecisions:
     """How many decisions the given model made, and how many rounding flips in the other one."""
 
@@ -146,6 +156,7 @@ class NumericVerdict:
     steady: tuple[str, ...] = ()
     empty: tuple[str, ...] = ()
     rounding: Rounding | None = None
+    within_steps: WithinSteps | None = None
     not_rounding: str = ""
     replayed: ReplayedDecisions | None = None
     not_replayed: str = ""
@@ -174,7 +185,7 @@ class NumericVerdict:
     def _numbers(self) -> str:
         """What runs showed."""
         if self.status == "equal":
-            how = self.rounding or self.replayed or "equal"
+            how = self.rounding or self.within_steps or self.replayed or "equal"
             return f"{how}: {', '.join(self._equal_parts())}"
         more = f"; not taken for rounding at quantisers: {self.not_rounding}"
         more = more if self.not_rounding else ""
@@ -212,7 +223,9 @@ class NumericVerdict:
         tuples = {name: tuple(data[name]) for name in lists}
         replayed = ReplayedDecisions(**data["replayed"]) if data["replayed"] else None
         proof = ModelProof.from_json(data["proof"]) if data["proof"] else None
-        parts = {"worst": worst, "rounding": rounding, "replayed": replayed, "proof": proof}
+        within = WithinSteps(**data["within_steps"]) if data.get("within_steps") else None
+        parts: dict[str, Any] = {"worst": worst, "rounding": rounding, "within_steps": within}
+        parts |= {"replayed": replayed, "proof": proof}
         return cls(**{**data, **tuples, **parts})
 
     def _equal_parts(self) -> list[str]:
@@ -224,7 +237,7 @@ class NumericVerdict:
         parts += [f"{len(self.empty)} without elements"] if self.empty else []
         if self.exact:
             return [*parts, "exact"]
-        if self.rounding is not None or self.replayed is not None:
+        if self.rounding or self.replayed or self.within_steps:
             return parts
         error = self.worst.error if self.worst else None
         return parts if error is None else [*parts, f"largest error {error:.1e}"]

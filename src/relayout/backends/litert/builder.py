@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -118,8 +118,10 @@ class GraphBuilder:
         lengths = tuple(map(int, shape))
         if lengths == tensor.shape:
             return tensor
-        if tensor.data is not None and tensor.steps is None:
-            return self.constant(tensor.data.reshape(lengths), hint=tensor.name)
+        if tensor.data is not None:
+            same = self.constant(tensor.data.reshape(lengths), hint=tensor.name)
+            steps = tensor.steps if _keeps_axis(tensor, lengths) else None
+            return self._with_steps(same, steps, range(len(lengths)))
         # A view of a view is one of what the first reads, which may have fewer axes.
         source = self._viewed.get(tensor, tensor)
         if source.shape == lengths:
@@ -131,14 +133,26 @@ class GraphBuilder:
 
     def transpose(self, tensor: FlatTensor, perm: Sequence[int]) -> FlatTensor:
         shape = tuple(tensor.shape[axis] for axis in perm)
-        if tensor.data is not None and tensor.steps is None:
-            return self.constant(np.transpose(tensor.data, perm), hint=tensor.name)
+        if tensor.data is not None:
+            moved = self.constant(np.transpose(tensor.data, perm), hint=tensor.name)
+            return self._with_steps(moved, tensor.steps, perm)
         lengths, order = moved_groups(tensor.shape, perm)
         if order == tuple(range(len(order))):
             return self.reshape(tensor, shape)
         if tensor.rank > MOST_AXES["TRANSPOSE"]:
             return self.reshape(self._moved_in_steps(self.reshape(tensor, lengths), order), shape)
         return self._moved(tensor, perm)
+
+    def _with_steps(
+        self, constant: FlatTensor, steps: Quantisation | None, perm: Sequence[int]
+    ) -> FlatTensor:
+        """A constant whose numbers lie on the steps that they lay on before."""
+        if steps is None:
+            return constant
+        result = self.unshared(constant)
+        axis = list(perm).index(steps.axis) if len(steps.scales) > 1 else 0
+        result.steps = replace(steps, axis=axis)
+        return result
 
     def _moved_in_steps(self, tensor: FlatTensor, perm: Sequence[int]) -> FlatTensor:
         """One Transpose, or two where it moves more axes than the builtin has."""
@@ -327,6 +341,14 @@ class GraphBuilder:
         shape = (*tensor.shape[:-1], weights.shape[0])
         keeps = len(shape) != 2
         return self.put("FULLY_CONNECTED", [tensor, weights, bias], shape, keepNumDims=keeps)
+
+
+def _keeps_axis(tensor: FlatTensor, shape: FlatShape) -> bool:
+    """Whether a constant still has the axis that its steps differ along, at the same place."""
+    if tensor.steps is None or len(tensor.steps.scales) == 1:
+        return True
+    axis = tensor.steps.axis
+    return tensor.shape[: axis + 1] == shape[: axis + 1]
 
 
 def _around(kinds: Sequence[int | None]) -> list[list[int]]:

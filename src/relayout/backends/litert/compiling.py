@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
@@ -17,6 +17,8 @@ from relayout.backends.litert.halving import halved
 from relayout.backends.litert.interpreting import LiteModel
 from relayout.backends.litert.lower.registry import missing
 from relayout.backends.litert.lowering import lowered
+from relayout.backends.litert.quantised import on_bytes
+from relayout.backends.litert.stepwise import steps_of
 from relayout.backends.litert.turning import turned
 from relayout.backends.litert.verification import compare_written
 from relayout.backends.options import Compilation, CompileOptions
@@ -48,7 +50,7 @@ def compile_model(
     content = to_bytes(graph, {})
     if options.inputs is not None:
         with _written(content, None) as file:
-            verdict = _verdict(given, file, options, options.inputs, stage)
+            verdict = _verdict(given, file, options, options.inputs, stage, steps=steps_of(graph))
         if not verdict.equal:
             raise VerificationError(f"{verdict.summary()}; verify=False compiles it all the same")
     return LiteModel(content)
@@ -68,7 +70,7 @@ def write_module(
     details = counted(graph, content)
     with _written(content, None if destination.is_stream else destination.path) as file:
         if options.inputs is not None:
-            verdict = _verdict(given, file, options, options.inputs, stage)
+            verdict = _verdict(given, file, options, options.inputs, stage, steps=steps_of(graph))
         if verdict is not None and not verdict.equal:
             return Compilation(verdict, details=details)
         hand_over([(file, destination)])
@@ -97,7 +99,7 @@ def _chosen(
     stage("optimising")
     model = optimised(given, options)
     stage("lowering")
-    graph = turned(fused(lowered(model.ir)))
+    graph = on_bytes(turned(fused(lowered(model.ir))))
     return given, halved(graph) if options.dtype == HALF else graph
 
 
@@ -125,10 +127,16 @@ def _written(content: bytes, place: Path | None) -> Iterator[Path]:
 
 
 def _verdict(
-    given: LoadedModel, file: Path, options: CompileOptions, inputs: NumericOptions, stage: Stage
+    given: LoadedModel,
+    file: Path,
+    options: CompileOptions,
+    inputs: NumericOptions,
+    stage: Stage,
+    *,
+    steps: Mapping[str, float],
 ) -> NumericVerdict:
     stage("comparing numbers")
     if given.path is not None:
-        return compare_written(given.path, file, inputs, options)
+        return compare_written(given.path, file, inputs, options, steps)
     with staged(given, file.with_name("given.onnx"), changed=False) as copy:
-        return compare_written(copy.path, file, inputs, options)
+        return compare_written(copy.path, file, inputs, options, steps)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from relayout.backends import comparing
+from relayout.backends.litert.stepwise import StepComparison
 from relayout.backends.options import CompileOptions
 from relayout.verify.difference import TOLERANCES
 from relayout.verify.isolated import default_memory, verdict_of
@@ -16,7 +18,11 @@ NAME = "LiteRT"
 
 
 def compare_written(
-    given: Path, file: Path, inputs: NumericOptions, options: CompileOptions
+    given: Path,
+    file: Path,
+    inputs: NumericOptions,
+    options: CompileOptions,
+    steps: Mapping[str, float],
 ) -> NumericVerdict:
     """As `compare_file`, in a process of its own."""
     if inputs.tolerance is None and options.dtype is not None:
@@ -25,6 +31,7 @@ def compare_written(
         "given": str(given.resolve()),
         "file": str(file.resolve()),
         "fixed": options.fix_defaults,
+        "steps": dict(steps),
         "options": inputs.to_json(),
     }
     memory = default_memory(inputs, given)
@@ -32,10 +39,18 @@ def compare_written(
 
 
 def compare_file(
-    given: Path, file: Path, options: NumericOptions, *, fixed: bool
+    given: Path,
+    file: Path,
+    options: NumericOptions,
+    *,
+    fixed: bool,
+    steps: Mapping[str, float] | None = None,
 ) -> NumericVerdict:
-    """Whether the interpreter computes from a file what a model states."""
-    return comparing.compare_compiled(
+    """Whether the interpreter computes from a file what a model states.
+
+    `steps`, of the outputs of a quantised model: numbers may differ by one where others do not.
+    """
+    verdict = comparing.compare_compiled(
         given,
         NAME,
         lambda: _runner(file, delegates=True),
@@ -43,6 +58,10 @@ def compare_file(
         fixed=fixed,
         load_other=lambda: _runner(file, delegates=False),
     )
+    if verdict.equal or not steps:
+        return verdict
+    run = _runner(file, delegates=True)
+    return StepComparison(given, run, steps, options, fixed).verdict(verdict)
 
 
 def _runner(file: Path, *, delegates: bool) -> Run:

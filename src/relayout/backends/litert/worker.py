@@ -13,7 +13,7 @@ from relayout.verify.worker import answer
 
 def _file(request: Mapping[str, Any], options: NumericOptions) -> NumericVerdict:
     given, file = Path(request["given"]), Path(request["file"])
-    return compare_file(given, file, options, fixed=request["fixed"])
+    return compare_file(given, file, options, fixed=request["fixed"], steps=request.get("steps"))
 
 
 if __name__ == "__main__":

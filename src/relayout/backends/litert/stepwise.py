@@ -1,0 +1,105 @@
+"""Files that compute on bytes, compared with a quantised model in the steps of its quantisers.
+
+Sums of bytes are exact in LiteRT, and floats between quantisers in ONNX Runtime are not, unless it
+computes on bytes too: a quantiser makes a step of the difference. So results count as equal where
+almost all elements lie within one step of what ONNX Runtime computes at one of its levels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from relayout.backends.litert.flat_graph import FlatGraph, FlatTensor
+from relayout.verify.cases import Case, CaseFinder
+from relayout.verify.interface import Interface, interface_of
+from relayout.verify.runtimes import EXTENDED, ONNX_RUNTIME, RefusedError, Run, read
+from relayout.verify.verdict import NumericOptions, NumericVerdict, WithinSteps
+
+WITHIN = 0.999
+"""The share of elements that have to lie within a step."""
+SLACK = 1.001
+"""Steps are stored in single precision."""
+LOOKED_THROUGH = frozenset({"RESHAPE", "TRANSPOSE"})
+
+
+def steps_of(graph: FlatGraph) -> dict[str, float]:
+    """By output, the step that its numbers lie on, where that is known; nothing without bytes."""
+    if not graph.count("QUANTIZE"):
+        return {}
+    makers = {tensor: each for each in graph.operators for tensor in each.outputs}
+
+    def step(tensor: FlatTensor) -> float:
+        if tensor.dtype.kind in "iu":
+            return 1.0
+        maker = makers.get(tensor)
+        source = None if maker is None else maker.inputs[0]
+        if maker is None or source is None:
+            return 0.0
+        if maker.builtin in LOOKED_THROUGH:
+            return step(source)
+        is_last = maker.builtin == "DEQUANTIZE" and source.steps is not None
+        return source.steps.scales[0] if is_last and source.steps is not None else 0.0
+
+    return {tensor.name: step(tensor) for tensor in graph.outputs}
+
+
+@dataclass(frozen=True, slots=True)
+class StepComparison:
+    """A written file against ONNX Runtime."""
+
+    given: Path
+    run: Run
+    steps: Mapping[str, float]
+    """By output; 0 where the numbers of an output lie on no steps."""
+    options: NumericOptions
+    fixed: bool
+
+    def verdict(self, differs: NumericVerdict) -> NumericVerdict:
+        """Equal up to steps, or else what was found before."""
+        interface = interface_of(self.given)
+        if self.fixed:
+            interface = interface.without_defaults()
+        try:
+            shares = self._shares(interface)
+        except RefusedError:
+            return differs
+        least = max(map(min, shares), default=0.0)
+        if least < WITHIN:
+            share = f"{100 * least:.2f} % of elements lie within a step"
+            return replace(differs, not_rounding=share)
+        return replace(
+            differs, status="equal", reason="", worst=None, within_steps=WithinSteps(least)
+        )
+
+    def _shares(self, interface: Interface) -> list[list[float]]:
+        """For each level of ONNX Runtime, the share of elements within a step, by output."""
+        levels = [each.load(self.given, interface) for each in (EXTENDED, ONNX_RUNTIME)]
+        cases = CaseFinder(levels[1], interface, self.options, read(self.given)).find()
+        found = [self._within(case, [level(case.feeds) for level in levels]) for case in cases]
+        return [
+            [min(shares) for shares in zip(*of_level, strict=True)]
+            for of_level in zip(*found, strict=True)
+        ]
+
+    def _within(self, case: Case, wanted: Sequence[Sequence[Any]]) -> list[list[float]]:
+        results = self.run(case.feeds)
+        bounds = [
+            step or float(np.max(np.abs(_wide(one) - _wide(other)), initial=0.0))
+            for step, one, other in zip(self.steps.values(), *wanted, strict=True)
+        ]
+        return [
+            [
+                float(np.mean(np.abs(_wide(result) - _wide(exact)) <= SLACK * bound))
+                for result, exact, bound in zip(results, level, bounds, strict=True)
+            ]
+            for level in wanted
+        ]
+
+
+def _wide(array: Any) -> Any:
+    return np.asarray(array).astype(np.float64)
