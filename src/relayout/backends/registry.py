@@ -29,6 +29,8 @@ class Backend:
     home: str
     """The module with its `compile_model` and `write_module`."""
     summary: str = ""
+    suffix: str = ".py"
+    """Of the file that it writes."""
 
     @property
     def compiler(self) -> Compiler:
@@ -46,7 +48,11 @@ TORCH_BACKEND = Backend(
 )
 
 LITERT_BACKEND = Backend(
-    LITERT.name, LITERT, "relayout.backends.litert.compiling", "LiteRT: a .tflite file"
+    LITERT.name,
+    LITERT,
+    "relayout.backends.litert.compiling",
+    "LiteRT: a .tflite file",
+    suffix=".tflite",
 )
 
 BACKENDS: Registry[Backend] = Registry(
