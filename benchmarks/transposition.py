@@ -61,10 +61,8 @@ def main() -> None:
         told = ", ".join(f"{name} {rate:.2f}" for name, rate in found.items())
         print(f"{case[2]:8} {case[0]!s:22} {case[1]!s:14} GB/s: {told}", flush=True)
     mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-    print(
-        f"tiles are {mean:.2f} times as fast as numpy on the geometric mean, "
-        f"least {min(ratios):.2f}"
-    )
+    least = min(ratios)
+    print(f"tiles: {mean:.2f} times as fast as numpy, by the geometric mean; least {least:.2f}")
 
 
 if __name__ == "__main__":

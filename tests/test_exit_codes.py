@@ -26,6 +26,7 @@ CALLS: Mapping[str, Sequence[str]] = {
     "calibrate": ("IN",),
     "check": ("IN", "--max-transposes", "2"),
     "verify": ("IN", "IN"),
+    "sweep": ("FOLDER", "-o", "OUT"),
     "verify_certificate": ("IN",),
     "demo": (),
     "completion": ("bash",),

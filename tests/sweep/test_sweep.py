@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import signal
@@ -16,9 +17,9 @@ import pytest
 
 from relayout.cli import main
 from relayout.errors import RelayoutError
-from relayout.sweep.job import SWEPT, Call
+from relayout.sweep.job import SWEPT, SweptCall
 from relayout.sweep.pool import Pool
-from relayout.sweep.run import Progress, Sweep, all_done
+from relayout.sweep.run import ModelSweep, SweepProgress, all_done
 from relayout.sweep.sources import found_models
 from tests.verify.models import one_node
 
@@ -34,8 +35,8 @@ def folder_of(tmp_path: Path, *names: str) -> Path:
 
 
 def swept(folder: Path, out: Path, size: int = 2, **settings: Any) -> list[dict[str, Any]]:
-    call = Call(SWEPT["optimize"], **settings)
-    return Sweep.of([str(folder)], out, call).run(Pool(STAND_IN, size), lambda _: None)
+    call = SweptCall(SWEPT["optimize"], "model.onnx", **settings)
+    return ModelSweep.of([str(folder)], out, call).run(Pool(STAND_IN, size), lambda _: None)
 
 
 def started(folder: Path) -> Counter[str]:
@@ -76,7 +77,7 @@ def test_a_second_sweep_does_nothing_unless_something_changed(tmp_path: Path) ->
 
 def test_parts_make_up_the_whole(tmp_path: Path) -> None:
     folder, out = folder_of(tmp_path, *"abcde"), tmp_path / "out"
-    sweep = Sweep.of([str(folder)], out, Call(SWEPT["optimize"]))
+    sweep = ModelSweep.of([str(folder)], out, SweptCall(SWEPT["optimize"]))
     for number in (1, 2, 3):
         sweep.part((number, 3)).run(Pool(STAND_IN, 2), lambda _: None)
     assert started(folder) == dict.fromkeys("abcde", 1)
@@ -107,10 +108,12 @@ def test_what_is_left_of_a_killed_sweep_is_done_by_the_next(tmp_path: Path) -> N
 def test_a_job_runs_no_more_at_a_time_than_allowed_and_is_told(tmp_path: Path) -> None:
     folder, seen = folder_of(tmp_path, *"abcd"), list[tuple[int, str]]()
 
-    def tell(progress: Progress) -> None:
+    def tell(progress: SweepProgress) -> None:
         seen.append((len(progress.running), progress.text()))
 
-    Sweep.of([str(folder)], tmp_path / "out", Call(SWEPT["bench"])).run(Pool(STAND_IN, 1), tell)
+    ModelSweep.of([str(folder)], tmp_path / "out", SweptCall(SWEPT["bench"])).run(
+        Pool(STAND_IN, 1), tell
+    )
     assert max(running for running, _ in seen) == 1
     assert any("a minute" in text and "left" in text for _, text in seen)
     assert seen[-1][1] == "4 of 4 models; 4 done"
@@ -135,7 +138,8 @@ def test_sources_of_every_kind(tmp_path: Path) -> None:
 def test_repositories_come_from_the_cache_of_the_hub(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hub = pytest.importorskip("huggingface_hub")
+    pytest.importorskip("huggingface_hub")
+    settings = importlib.import_module("huggingface_hub.constants")
     cache = tmp_path / "cache"
     kept = cache / "models--owner--name"
     (kept / "refs").mkdir(parents=True)
@@ -145,8 +149,8 @@ def test_repositories_come_from_the_cache_of_the_hub(
     snapshot = kept / "snapshots" / ("0" * 40)
     (snapshot / "onnx").mkdir(parents=True)
     (snapshot / "onnx" / "model.onnx").symlink_to("../../../blobs/b")
-    monkeypatch.setattr(hub.constants, "HF_HUB_CACHE", str(cache))
-    monkeypatch.setattr(hub.constants, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(settings, "HF_HUB_CACHE", str(cache))
+    monkeypatch.setattr(settings, "HF_HUB_OFFLINE", True)
     (model,) = found_models(["hf:owner/name"])
     assert model.name == "owner__name__onnx__model"
     assert model.path.read_text() == "model"

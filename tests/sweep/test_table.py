@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from relayout.sweep.job import SWEPT, Call
+from relayout.sweep.job import SWEPT, SweptCall
 from relayout.sweep.pool import Pool
-from relayout.sweep.run import Sweep
+from relayout.sweep.run import ModelSweep
 from relayout.sweep.table import row_of
 from tests.sweep.test_sweep import STAND_IN, folder_of
 
@@ -27,7 +27,7 @@ def test_the_query_of_the_document(tmp_path: Path) -> None:
     duckdb = pytest.importorskip("duckdb")
     pytest.importorskip("pyarrow")
     folder = folder_of(tmp_path, "a", "b", "bad")
-    sweep = Sweep.of([str(folder)], tmp_path / "out", Call(SWEPT["optimize"]))
+    sweep = ModelSweep.of([str(folder)], tmp_path / "out", SweptCall(SWEPT["optimize"]))
     written = sweep.write(sweep.run(Pool(STAND_IN, 2), lambda _: None))
     table = tmp_path / "out" / "sweep.parquet"
     assert table in written

@@ -34,6 +34,8 @@ class Backend:
     summary: str = ""
     package: str = ""
     """The package that it needs; none is always there."""
+    suffix: str = ".py"
+    """Of the file that it writes."""
 
     @property
     def is_installed(self) -> bool:
@@ -77,11 +79,10 @@ LITERT_BACKEND = Backend(
     LITERT,
     "relayout.backends.litert.compiling",
     "LiteRT: a .tflite file",
-    "ai_edge_litert",
-)
-
-ORT_BACKEND = Backend(
-    ORT.name, ORT, "relayout.backends.ort.compiling", "ONNX Runtime, on a CPU", "onnxruntime"
+    package: str = ""
+    """The package that it needs; none is always there."""
+    suffix=".tflite",
+ends.ort.compiling", "ONNX Runtime, on a CPU", "onnxruntime"
 )
 
 OPENVINO_BACKEND = Backend(

@@ -16,8 +16,8 @@ from relayout.cli.terminal import count, gigabytes, progress, show
 from relayout.errors import RelayoutError
 
 if TYPE_CHECKING:
-    from relayout.sweep.job import Call
-    from relayout.sweep.run import Progress, Sweep
+    from relayout.sweep.job import SweptCall
+    from relayout.sweep.run import ModelSweep, SweepProgress
 
 DESCRIPTION = (
     "Run a command over many models, each in a process of its own. A second run does only what is "
@@ -25,7 +25,7 @@ DESCRIPTION = (
     "Sources are files, globs, folders (all files *.onnx in them), @FILE for a list with a source "
     "in each line, or hf:OWNER/NAME for a repository of the Hugging Face hub."
 )
-EXAMPLE = "relayout sweep models/ -o swept/ --jobs 4 --target ort"
+EXAMPLE = "relayout sweep models/ -o swept/ --jobs 4"
 SWEPT_NAMES = ("optimize", "fuse", "compile", "check", "bench")
 EMITTED = ("slurm", "snakemake")
 EMIT_HELP = "run nothing; write a job array or a workflow into OUT/ that runs the sweep in parts"
@@ -73,12 +73,12 @@ def _part(text: str) -> tuple[int, int]:
 
 def run(options: argparse.Namespace) -> int:
     from relayout.sweep.pool import Pool, this_machine
-    from relayout.sweep.run import Sweep, all_done
+    from relayout.sweep.run import ModelSweep, all_done
 
-    _check_options(options.swept, options.more)
-    sweep = Sweep.of(options.sources, Path(options.output), _call(options))
+    asked = _asked(options.swept, options.more)
+    sweep = ModelSweep.of(options.sources, Path(options.output), _call(options, asked))
     for own in {job.model.options for job in sweep.jobs if job.model.options}:
-        _check_options(options.swept, (*options.more, *own))
+        _asked(options.swept, (*options.more, *own))
     if options.emit is not None:
         return _emit(options, sweep)
     if options.part is not None:
@@ -93,7 +93,7 @@ def run(options: argparse.Namespace) -> int:
     return DONE if all_done(records) else REFUSED
 
 
-def _emit(options: argparse.Namespace, sweep: Sweep) -> int:
+def _emit(options: argparse.Namespace, sweep: ModelSweep) -> int:
     """Write what runs the sweep on a cluster."""
     from relayout.sweep.emit import EMITTERS, ClusterSweep
 
@@ -107,15 +107,28 @@ def _emit(options: argparse.Namespace, sweep: Sweep) -> int:
     return DONE
 
 
-def _call(options: argparse.Namespace) -> Call:
-    from relayout.sweep.job import SWEPT, Call
+def _call(options: argparse.Namespace, asked: argparse.Namespace) -> SweptCall:
+    from relayout.sweep.job import SWEPT, SweptCall
 
     memory = None if options.job_memory is None else int(options.job_memory * 1e9)
-    return Call(SWEPT[options.swept], tuple(options.more), options.seconds, memory)
+    command, output = SWEPT[options.swept], _output(options.swept, asked)
+    return SweptCall(command, output, tuple(options.more), options.seconds, memory)
 
 
-def _check_options(name: str, given: Sequence[str]) -> None:
-    """Refuse what the command would refuse, before anything is run."""
+def _output(name: str, asked: argparse.Namespace) -> str | None:
+    """The name of the file that the command writes for a model."""
+    if name in {"optimize", "fuse"}:
+        return "model.onnx"
+    if name != "compile":
+        return None
+    from relayout.backends.registry import BACKENDS, TORCH_BACKEND
+
+    backend = BACKENDS[asked.target] if asked.target else TORCH_BACKEND
+    return f"model{backend.suffix}"
+
+
+def _asked(name: str, given: Sequence[str]) -> argparse.Namespace:
+    """What the command makes of options; what it would refuse is refused before anything runs."""
     from relayout.cli import command_parser
 
     place = ["-o", "OUT"] if name == "compile" else []
@@ -124,13 +137,14 @@ def _check_options(name: str, given: Sequence[str]) -> None:
     for option in OWN:
         if getattr(asked, option, None) != getattr(plain, option, None):
             raise RelayoutError(f"a sweep sets --{option} for each model itself; leave it out")
+    return asked
 
 
 def _needed(name: str, asked: argparse.Namespace) -> list[str]:
     return ["--max-transposes", str(asked.max_transposes)] if name == "check" else []
 
 
-def _size(options: argparse.Namespace, sweep: Sweep) -> int:
+def _size(options: argparse.Namespace, sweep: ModelSweep) -> int:
     """How many models at a time: one where times are measured, so that nothing disturbs them."""
     if sweep.call.is_timed:
         if options.jobs not in {None, 1}:
@@ -141,13 +155,13 @@ def _size(options: argparse.Namespace, sweep: Sweep) -> int:
 
 
 @contextmanager
-def _told() -> Iterator[Callable[[Progress], None]]:
-    """Progress on a terminal, or now and then as a line."""
+def _told() -> Iterator[Callable[[SweepProgress], None]]:
+    """SweepProgress on a terminal, or now and then as a line."""
     last = time.monotonic()
 
     with progress() as stage:
 
-        def tell(state: Progress) -> None:
+        def tell(state: SweepProgress) -> None:
             nonlocal last
             if sys.stderr.isatty():
                 stage(state.text())

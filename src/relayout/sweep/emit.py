@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from relayout.sweep.run import Sweep
+from relayout.sweep.run import ModelSweep
 
 MOST_PARTS = 1000
 """Clusters seldom take larger arrays."""
@@ -24,7 +24,7 @@ LIST = "sources.txt"
 class ClusterSweep:
     """A sweep that is to be run elsewhere; all paths are those of a file system that is shared."""
 
-    sweep: Sweep
+    sweep: ModelSweep
     options: Sequence[str]
     gigabytes: float | None = None
     """What a process may use for a model."""

@@ -29,7 +29,6 @@ class SweptCommand:
     """A command that can be run over many models, and what it writes for one of them."""
 
     name: str
-    output: str | None = None
     has_report: bool = False
     is_timed: bool = False
     """Whether it measures times, so that nothing else may run beside it."""
@@ -38,9 +37,9 @@ class SweptCommand:
 SWEPT = {
     command.name: command
     for command in (
-        SweptCommand("optimize", "model.onnx", has_report=True),
-        SweptCommand("fuse", "model.onnx", has_report=True),
-        SweptCommand("compile", "model.py", is_timed=True),
+        SweptCommand("optimize", has_report=True),
+        SweptCommand("fuse", has_report=True),
+        SweptCommand("compile", is_timed=True),
         SweptCommand("check"),
         SweptCommand("bench", has_report=True, is_timed=True),
     )
@@ -48,10 +47,12 @@ SWEPT = {
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class SweptCall:
     """What is done with each model."""
 
     command: SweptCommand
+    output: str | None = None
+    """The name of the file that it writes, if it writes one."""
     options: tuple[str, ...] = ()
     seconds: float = 3600.0
     """What a model may take."""
@@ -62,18 +63,13 @@ class Call:
     def is_timed(self) -> bool:
         return self.command.is_timed or "--measure" in self.options
 
-    @property
-    def output(self) -> str | None:
-        name = self.command.output
-        return "model.tflite" if name == "model.py" and "litert" in self.options else name
-
 
 @dataclass(frozen=True, slots=True)
 class Job:
     """A model, the call, and where the results go."""
 
     model: FoundModel
-    call: Call
+    call: SweptCall
     out: Path
 
     @property

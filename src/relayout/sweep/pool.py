@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 from relayout.sweep.job import ANSWER, MESSAGES, Job
 
-Record: TypeAlias = dict[str, Any]
+SweepRecord: TypeAlias = dict[str, Any]
 
 DONE, REFUSED, FAILED, TIMED_OUT, CRASHED = "done", "refused", "failed", "timed out", "crashed"
 STATUSES = {0: DONE, 1: REFUSED, 2: FAILED}
@@ -39,7 +39,7 @@ class Pool:
     size: int
     running: list[_Running] = field(default_factory=list)
 
-    def records(self, jobs: Sequence[Job], tell: Callable[[], None]) -> Iterator[Record]:
+    def records(self, jobs: Sequence[Job], tell: Callable[[], None]) -> Iterator[SweepRecord]:
         """The record of each job as it ends; processes that still run then are ended."""
         waiting = list(reversed(jobs))
         try:
@@ -107,7 +107,7 @@ class _Running:
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, number)
 
-    def record(self) -> Record:
+    def record(self) -> SweepRecord:
         answer = _read_json(self.job.folder / ANSWER)
         last = (self.job.folder / MESSAGES).read_text(errors="replace").strip()[-_LAST:]
         code = self.process.returncode

@@ -11,17 +11,17 @@ from typing import TypeAlias
 
 from relayout.errors import RelayoutError
 from relayout.sweep.index import INDEX, index_page
-from relayout.sweep.job import Call, Job
-from relayout.sweep.pool import DONE, Pool, Record
+from relayout.sweep.job import Job, SweptCall
+from relayout.sweep.pool import DONE, Pool, SweepRecord
 from relayout.sweep.sources import found_models
 from relayout.sweep.table import TABLE, write_table
 
-Part: TypeAlias = tuple[int, int]
+SweepPart: TypeAlias = tuple[int, int]
 """Which of how many parts of the models, counted from 1."""
 
 
 @dataclass
-class Progress:
+class SweepProgress:
     """How far a sweep is."""
 
     total: int
@@ -58,20 +58,20 @@ def _time_text(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-Tell: TypeAlias = Callable[[Progress], None]
+Tell: TypeAlias = Callable[[SweepProgress], None]
 """Called again and again while a sweep runs."""
 
 
 @dataclass(frozen=True)
-class Sweep:
+class ModelSweep:
     """The jobs of a sweep."""
 
     jobs: tuple[Job, ...]
     out: Path
-    call: Call
+    call: SweptCall
 
     @classmethod
-    def of(cls, sources: Sequence[str], out: Path, call: Call) -> Sweep:
+    def of(cls, sources: Sequence[str], out: Path, call: SweptCall) -> ModelSweep:
         models = found_models(sources)
         try:
             out.mkdir(parents=True, exist_ok=True)
@@ -80,17 +80,17 @@ class Sweep:
         inside = [model for model in models if out.resolve() not in model.path.resolve().parents]
         return cls(tuple(Job(model, call, out) for model in inside), out, call)
 
-    def part(self, part: Part) -> Sweep:
+    def part(self, part: SweepPart) -> ModelSweep:
         """Every so-many-th job, so that machines can share a sweep."""
         number, count = part
-        return Sweep(self.jobs[number - 1 :: count], self.out, self.call)
+        return ModelSweep(self.jobs[number - 1 :: count], self.out, self.call)
 
-    def run(self, pool: Pool, tell: Tell) -> list[Record]:
+    def run(self, pool: Pool, tell: Tell) -> list[SweepRecord]:
         """Do what is not done yet; the records of all models, in their order."""
         records = {job.model.name: job.record() for job in self.jobs}
         pending = [job for job in self.jobs if records[job.model.name] is None]
         by_name = {job.model.name: job for job in pending}
-        progress = Progress(len(self.jobs), len(self.jobs) - len(pending))
+        progress = SweepProgress(len(self.jobs), len(self.jobs) - len(pending))
 
         def step() -> None:
             progress.running = [one.job.model.name for one in pool.running]
@@ -104,12 +104,12 @@ class Sweep:
         step()
         return [record for record in records.values() if record is not None]
 
-    def write(self, records: Sequence[Record]) -> list[Path]:
+    def write(self, records: Sequence[SweepRecord]) -> list[Path]:
         """The table and the page of all records, as far as what writes them is installed."""
         index = self.out / INDEX
         index.write_text(index_page(records), encoding="utf-8")
         return [index, *write_table(records, self.out / TABLE)]
 
 
-def all_done(records: Sequence[Record]) -> bool:
+def all_done(records: Sequence[SweepRecord]) -> bool:
     return all(record["status"] == DONE for record in records)

@@ -37,7 +37,7 @@ def blocks_of(tensor: ir.TensorProtocol) -> Iterator[bytes | memoryview]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Rows:
+class _FileRows:
     """An array in a file, by rows: what lies at one place of its first axis."""
 
     tensor: ir.ExternalTensor
@@ -76,7 +76,7 @@ def _blocks(tensor: PermutedTensor) -> Iterator[Array]:
             yield _gathered(given, order, part)
 
 
-def _gathered(given: _Rows, order: Permutation, part: slice) -> Array:
+def _gathered(given: _FileRows, order: Permutation, part: slice) -> Array:
     """A part along the first axis of the result, to which every row of the file adds something."""
     lengths = list(order.reorder(given.shape))
     lengths[0] = part.stop - part.start
@@ -88,7 +88,7 @@ def _gathered(given: _Rows, order: Permutation, part: slice) -> Array:
     return block
 
 
-def _without_unit_axes(tensor: PermutedTensor) -> tuple[_Rows, Permutation]:
+def _without_unit_axes(tensor: PermutedTensor) -> tuple[_FileRows, Permutation]:
     """The array in the file and its order, without axes that have one place."""
     given = tensor.given
     assert isinstance(given, ir.ExternalTensor)
@@ -96,7 +96,7 @@ def _without_unit_axes(tensor: PermutedTensor) -> tuple[_Rows, Permutation]:
     kept = [axis for axis, length in enumerate(lengths) if length != 1] or [0]
     order = Permutation(tuple(kept.index(axis) for axis in tensor.order if axis in kept))
     dtype = given.dtype.numpy().newbyteorder("<")
-    return _Rows(given, tuple(lengths[axis] for axis in kept), dtype), order
+    return _FileRows(given, tuple(lengths[axis] for axis in kept), dtype), order
 
 
 def _parts(length: int, step: int) -> Iterator[slice]:

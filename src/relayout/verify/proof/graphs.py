@@ -16,7 +16,7 @@ from relayout.verify.proof.folding import folded
 from relayout.verify.proof.lengths import OPAQUE, Length, symbol
 from relayout.verify.proof.ranks import rank_of
 from relayout.verify.proof.registry import RULES
-from relayout.verify.proof.stored import DataFolder, Place
+from relayout.verify.proof.stored import DataFolder, StoredPlace
 from relayout.verify.proof.table import NotKnownError, TermTable, TermValue
 from relayout.verify.proof.views import exact
 
@@ -33,7 +33,7 @@ class ModelReader:
     table: TermTable
     functions: Mapping[FunctionKey, onnx.FunctionProto]
     data: DataFolder
-    shared: frozenset[Place] = frozenset()
+    shared: frozenset[StoredPlace] = frozenset()
     """Where constants lie that both models have, and that are not read."""
     numbers: dict[str, Numbers] = field(default_factory=dict)
     """The model's own constants by name, which readings of it share."""

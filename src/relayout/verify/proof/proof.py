@@ -15,7 +15,7 @@ from relayout.verify.proof.constants import Numbers
 from relayout.verify.proof.contents import Contents
 from relayout.verify.proof.graphs import LocalValues, ModelReader, input_value, versions_of
 from relayout.verify.proof.lengths import Length, is_plain, is_stable, replaced, solved
-from relayout.verify.proof.stored import DataFolder, Place, shared_places
+from relayout.verify.proof.stored import DataFolder, StoredPlace, shared_places
 from relayout.verify.proof.table import TermTable, TermValue
 from relayout.verify.proof.verdict import Ledger, ModelProof, OutputProof
 from relayout.verify.proof.views import exact
@@ -43,7 +43,7 @@ class ReadModel:
     model: onnx.ModelProto
     data: DataFolder
     numbers: dict[str, Numbers] = field(default_factory=dict)
-    shared: frozenset[Place] = frozenset()
+    shared: frozenset[StoredPlace] = frozenset()
     """Where constants lie that the other model has too, so that they need not be read."""
 
     @classmethod

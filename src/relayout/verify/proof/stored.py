@@ -25,7 +25,7 @@ from relayout.verify.proof.contents import Array
 SMALLEST_SHARED = 1 << 20
 
 
-class Place(NamedTuple):
+class StoredPlace(NamedTuple):
     """Bytes of a file, and what they are read as."""
 
     device: int
@@ -63,11 +63,13 @@ class DataFolder:
             return numpy_helper.to_array(loaded)
         return self._mapped(tensor, dtype)
 
-    def place(self, tensor: onnx.TensorProto) -> Place:
+    def place(self, tensor: onnx.TensorProto) -> StoredPlace:
         entries = _entries(tensor)
         status = self._file(entries["location"]).stat()
         offset = int(entries.get("offset", 0))
-        return Place(status.st_dev, status.st_ino, offset, tensor.data_type, tuple(tensor.dims))
+        return StoredPlace(
+            status.st_dev, status.st_ino, offset, tensor.data_type, tuple(tensor.dims)
+        )
 
     def _mapped(self, tensor: onnx.TensorProto, dtype: np.dtype[Any]) -> Array:
         entries = _entries(tensor)
@@ -87,7 +89,7 @@ class DataFolder:
 
 def shared_places(
     before: tuple[onnx.ModelProto, DataFolder], after: tuple[onnx.ModelProto, DataFolder]
-) -> frozenset[Place]:
+) -> frozenset[StoredPlace]:
     """The places of large constants that both models have, and read equally often.
 
     A constant that is read less often in one of them may stand there in another order too, which
@@ -97,10 +99,10 @@ def shared_places(
     return frozenset(place for place, count in first.items() if count == second.get(place))
 
 
-def _counted(model: onnx.ModelProto, data: DataFolder) -> dict[Place, int]:
+def _counted(model: onnx.ModelProto, data: DataFolder) -> dict[StoredPlace, int]:
     reads = Counter(_names(model.graph))
     large = (t for t in model.graph.initializer if uses_external_data(t))
-    found = Counter[Place]()
+    found = Counter[StoredPlace]()
     for tensor in large:
         if _bytes(tensor) >= SMALLEST_SHARED:
             found[data.place(tensor)] += reads[tensor.name]
