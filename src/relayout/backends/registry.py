@@ -79,10 +79,17 @@ LITERT_BACKEND = Backend(
     LITERT,
     "relayout.backends.litert.compiling",
     "LiteRT: a .tflite file",
-    package: str = ""
-    """The package that it needs; none is always there."""
+    "ai_edge_litert",
     suffix=".tflite",
-ends.ort.compiling", "ONNX Runtime, on a CPU", "onnxruntime"
+)
+
+ORT_BACKEND = Backend(
+    ORT.name,
+    ORT,
+    "relayout.backends.ort.compiling",
+    "ONNX Runtime, on a CPU",
+    "onnxruntime",
+    suffix=".onnx",
 )
 
 OPENVINO_BACKEND = Backend(
@@ -91,6 +98,7 @@ OPENVINO_BACKEND = Backend(
     "relayout.backends.openvino.compiling",
     "OpenVINO, on a CPU",
     "openvino",
+    suffix=".onnx",
 )
 
 BACKENDS: Registry[Backend] = Registry(
