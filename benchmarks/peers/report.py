@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from benchmarks.peers.plots import bars, curves
@@ -95,14 +95,19 @@ def _total(kept: Kept, tool: str) -> list[str]:
         ratios = list(kept.ratios(engine, tool).values())
         slower = sum(ratio < limit for ratio in ratios)
         row += [
-            f"{mean(ratios):.3f}",
-            f"{min(ratios, default=0):.2f}",
+            _mean_text(ratios),
+            f"{min(ratios):.2f}" if ratios else "",
             f"{slower} of {len(ratios)}",
         ]
     spent = [record["tools"][tool] for record in kept.models.values() if tool in record["tools"]]
     for key in ("seconds", "megabytes"):
         row.append(f"{statistics.median(each[key] for each in spent):.3g}" if spent else "")
     return row
+
+
+def _mean_text(ratios: Collection[float]) -> str:
+    """The geometric mean, or nothing where no model has a ratio."""
+    return f"{mean(ratios):.3f}" if ratios else ""
 
 
 def _share(kept: Kept, tool: str) -> str:
@@ -124,7 +129,7 @@ def _families(kept: Kept) -> Iterator[str]:
             [
                 family,
                 str(len(names)),
-                *(f"{mean(kept.ratios(engine, t, names).values()):.3f}" for t in shown),
+                *(_mean_text(kept.ratios(engine, tool, names).values()) for tool in shown),
             ]
             for family, names in families.items()
         )
