@@ -53,7 +53,7 @@ class Objective(Enum):
 _NOUNS = {
     Objective.BYTES: "bytes",
     Objective.COUNT: "Transposes",
-    Objective.TIME: "nanoseconds",
+    Objective.TIME: "predicted nanoseconds",
 }
 _SUMMARIES = {
     Objective.BYTES: "bytes moved by Transposes",
