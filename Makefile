@@ -22,7 +22,7 @@ judge: $(VENV)/dev.stamp
 	$(BIN)/python -m benchmarks.judge --models $(MODELS) --seed $(SEED) --compile 4
 	$(BIN)/python -m benchmarks.near_miss --pairs $(PAIRS) --seed $(SEED)
 	$(BIN)/python -m benchmarks.fuzz_files $(FILES) $(SEED)
-	$(BIN)/python -m benchmarks.torch_conformance
+	$(BIN)/python -m benchmarks.conformance
 	$(BIN)/python -m benchmarks.feature_graphs
 	$(BIN)/python -m benchmarks.fuse_limits
 	$(BIN)/python -m benchmarks.wrapped

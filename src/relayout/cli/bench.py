@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ from relayout.cli.terminal import (
 
 if TYPE_CHECKING:
     from relayout.backends.fastest.ranking import Ranking, TimedWay
+    from relayout.backends.torch.region_ends import RegionEnds
 
 DESCRIPTION = (
     "Build a model for every backend that is installed, or for one, time what they made of it in "
@@ -48,6 +49,7 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("--again", action="store_true", help="measure again what is known")
     parser.add_argument("--rounds", type=count, default=20, metavar="N", help="runs on CUDA")
+    parser.add_argument("--why", action="store_true", help=WHY_HELP)
     add_device(parser)
     add_numbers(parser)
     add_report(parser)
@@ -57,6 +59,7 @@ def add_parser(commands: Any) -> None:
 
 
 BACKEND_HELP = "who is to run it, auto for all that are installed"
+WHY_HELP = "name the operators at which regions of C++ kernels end in torch, and what they take"
 
 
 def run(options: argparse.Namespace) -> int:
@@ -83,6 +86,7 @@ def _ranked(options: argparse.Namespace) -> int:
         limits = {"again": options.again, "seconds": options.seconds}
         with fastest_of(asked, model_of(options.model), settings, stage, **limits) as found:
             ranking, chosen = found.ranking, found.way
+        ends = _region_ends(options, ranking, stage) if options.why else None
         tracks["steps"] = [*stage.spans()]
     spans = [(str(e.way), e.median, e.low, e.high) for e in ranking.open if e.median]
     if spans:
@@ -90,8 +94,34 @@ def _ranked(options: argparse.Namespace) -> int:
     times = [each.to_json() for each in ranking.ways]
     record = {**ranking.to_json(), "times": times, "chosen": str(chosen) if chosen else None}
     del record["ways"]
-    show(options, record, _lines(ranking, chosen))
+    if ends is not None:
+        record["region_ends"] = [each.to_json() for each in ends.ends]
+    show(options, record, [*_lines(ranking, chosen), *_why(ends)])
     return DONE if chosen is not None else REFUSED
+
+
+def _region_ends(
+    options: argparse.Namespace, ranking: Ranking, stage: Callable[[str], None]
+) -> RegionEnds:
+    stage("looking for the ends of regions")
+    from relayout.backends.torch.region_ends import region_ends
+    from relayout.verify.interface import interface_of
+
+    dims = dict(options.dim)
+    for port in interface_of(Path(options.model)).required:
+        if port.name in ranking.shapes:
+            lengths = ranking.shapes[port.name]
+            dims |= {name: lengths[axis] for axis, name in port.free.items()}
+    return region_ends(Path(options.model), dims)
+
+
+def _why(ends: RegionEnds | None) -> Iterator[str]:
+    if ends is None:
+        return
+    held = f"{ends.inside} of {ends.nodes} nodes"
+    yield f"torch: {ends.regions} regions of C++ kernels with {held}; they end at"
+    for each in ends.ends:
+        yield f"  {each.operator}: {each.nodes} nodes, {each.milliseconds:.3f} ms in torch"
 
 
 def _lines(ranking: Ranking, chosen: object) -> Iterator[str]:
