@@ -60,7 +60,7 @@ def test_both_files_are_checked_and_short_hashes_printed(
     assert f"given {sha256(given)[:12]} -> written {sha256(output)[:12]}" in printed
     assert f"made by relayout {relayout.__version__}" in printed
     assert (
-        "least for the variants offered; target onnx, max_rank 4, minimize bytes, opset" in printed
+        "least for the variants offered; target onnx, max rank 4, minimize bytes, opset" in printed
     )
     assert "they are about the given model, and the result is the one that is stated" in printed
 
