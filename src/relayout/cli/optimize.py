@@ -40,7 +40,7 @@ STRATEGY_HELP = "how to choose layouts"
 FREE_HELP = "let the order of the model's {} change; the change is reported"
 RANK_HELP = (
     "let no tensor have more axes than this, unless the given model has one that does (default: "
-    "as many as the given model has)"
+    "as many as the given model has, or more if fewer Transposes are left and those are counted)"
 )
 PROFILE_HELP = "a device, or a file *.toml, whose limits the result keeps where the model does"
 INLINE_HELP = "write out what functions of the model do, for runtimes that have none"

@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
-from pathlib import Path
 from typing import TypeAlias
 
 from relayout.assign.choose import ChooseLayouts
@@ -22,12 +21,11 @@ from relayout.errors import RelayoutError
 from relayout.graph.collector import paused_collector
 from relayout.graph.io.destination import Destination, Document, Output
 from relayout.graph.io.free_interface import free_interface
-from relayout.graph.io.inline import without_functions
-from relayout.graph.io.load import load, reloaded
+from relayout.graph.io.load import load
 from relayout.graph.io.model import LoadedModel
-from relayout.graph.io.save import to_proto
 from relayout.graph.io.sources import ModelSource
-from relayout.ops.measure import Measure, Objective, most_axes
+from relayout.ops.measure import Measure, Objective
+from relayout.optimizer.asked_form import destinations, within_given_rank, written_out
 from relayout.optimizer.asked_layouts import in_asked_layouts
 from relayout.optimizer.attempts import (
     ENLARGES,
@@ -72,7 +70,7 @@ from relayout.verify.verdict import NumericOptions
 Ready: TypeAlias = Callable[[Result], None]
 """Called with what is about to be written."""
 
-WRITTEN_OUT = "functions are written out, so their Transposes count as those of the model"
+MORE_AXES = "tensors have more axes than those of the given model; --max-rank N forbids that"
 ROUGH = "what changes rounding was left out, since quantisers turned it into whole steps"
 
 
@@ -117,8 +115,9 @@ def optimize(
     counted and only standard operators may be used. `keep_size` forbids to store a
     constant in two orders, where one of its readers could have another than the rest. `max_rank` is
     the most axes that a tensor of the result has, if none of the given model has more; left open it
-    is what the given model has. `profile` names a device, or a file, whose limits the result keeps
-    where the given model does. Only the strategy "exact" proves its choice
+    is what the given model has, unless Transposes are counted and fewer are left with more axes.
+    `profile` names a device, or a file, whose limits the result keeps where the given model does.
+    Only the strategy "exact" proves its choice
     least for the variants offered. `minimize` is "bytes" (fewest bytes moved by Transposes),
     "count" (fewest Transposes) or "time" (least time by the prices of the target, which is the
     default for a target that has prices, and "bytes" for others, by which on target "onnx" a result
@@ -147,7 +146,7 @@ def optimize(
     """
     inputs = replace(inputs or NumericOptions(), fix_defaults=fix_defaults)
     solver = strategy_of(strategy)
-    place, proof = _destinations(output, certificate, source, solver)
+    place, proof = destinations(output, certificate, source, solver)
     reports = ReportFiles.of(report, model_explorer)
     priced = with_prices(target, prices)
     objective = asked_objective(priced, minimize)
@@ -185,13 +184,12 @@ def optimize(
     if asked.frozen is not None:
         return road.copied(terms, asked.frozen)
     asked.notices.extend(runtime.check_gate(asked.ir))
-    terms = _within_given_rank(terms, asked)
+    unlimited, terms = terms, within_given_rank(terms, asked)
     stage("optimising")
     searching = _Searching(asked, solver, budget)
     if measure is not None:
         return _fastest(road, searching, terms, inputs, measure)
-    search = searching.of(terms)
-    result = road.made(search, terms)
+    search, terms, result = _least_axes(road, searching, terms, unlimited)
     if suggest:
         stage("trying other options")
         result = _with_offers(result, searching, terms)
@@ -203,22 +201,19 @@ def optimize(
     return result
 
 
-def _written_out(result: Result) -> Result:
-    """A result whose file has no functions, as some runtimes need it."""
-    loaded = result.loaded
-    if not loaded.source.functions and not loaded.ir.functions:
-        return result
-    made = reloaded(loaded, without_functions(to_proto(loaded)))
-    terms = result.choose.terms
-    made.notices[:] = [*loaded.notices, WRITTEN_OUT]
-    return replace(result, loaded=made, changed=True, after=measured_by(terms, made.ir))
-
-
-def _within_given_rank(terms: Terms, asked: LoadedModel) -> Terms:
-    """The terms with a limit on axes: unless asked for more, those of the given model."""
-    if terms.target.max_rank is not None:
-        return terms
-    return replace(terms, target=replace(terms.target, max_rank=most_axes(asked.ir)))
+def _least_axes(
+    road: _Road, searching: _Searching, terms: Terms, unlimited: Terms
+) -> tuple[Search, Terms, Result]:
+    """What is made within the axes given; where Transposes are counted, fewer come first."""
+    search = searching.of(terms)
+    result = road.made(search, terms)
+    if terms == unlimited or terms.objective is not Objective.COUNT or not result.after.transposes:
+        return search, terms, result
+    other = searching.of(unlimited)
+    wider = road.made(other, unlimited, MORE_AXES)
+    if wider.after.transposes < result.after.transposes:
+        return other, unlimited, wider
+    return search, terms, result
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,23 +272,6 @@ def _with_offers(result: Result, searching: _Searching, terms: Terms) -> Result:
             has_attention=bool(result.spelt_out),
         )
     return replace(result, offers=found)
-
-
-def _destinations(
-    output: Output | None, certificate: Output | None, source: ModelSource, strategy: Strategy
-) -> tuple[Destination | None, Destination | None]:
-    """Where the model and its proof go, found to be places that can be written to."""
-    place = None if output is None else Destination.of(output)
-    if certificate is None:
-        return place, None
-    if not strategy.proves:
-        raise RelayoutError("a certificate needs the exact strategy: only that one proves anything")
-    proof = Destination.of(certificate)
-    if place is not None and proof.is_same(place):
-        raise RelayoutError("the model and its certificate cannot be written to the same place")
-    if isinstance(source, str | PathLike) and proof.is_same(Destination(str(source), Path(source))):
-        raise RelayoutError("the certificate would overwrite the given model")
-    return place, proof
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,7 +348,7 @@ class _Road:
     def handed_over(self, result: Result) -> Result:
         """Deliver a model; one whose interface may change is verified before that happens."""
         if self.inlines:
-            result = _written_out(result)
+            result = written_out(result)
         if not result.choose.terms.frees:
             return self._delivered(result, self.inputs)
         if self.inputs is not None:

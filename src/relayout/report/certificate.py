@@ -47,6 +47,8 @@ def _settings(one: Mapping[str, Any]) -> str:
 
 
 def _value(value: Any) -> str:
+    if isinstance(value, Mapping) and "name" in value:
+        return str(value["name"])
     if isinstance(value, Mapping):
         return " ".join(f"{name}={length}" for name, length in value.items())
     return " ".join(map(str, value)) if isinstance(value, list) else str(value)
