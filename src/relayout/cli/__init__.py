@@ -78,7 +78,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         silence(sys.stdout)
         return DONE
     except KeyboardInterrupt as interrupt:
-        return _fail(options, code_of(interrupt), "interrupted; nothing was written")
+        kept = getattr(options, "if_interrupted", "nothing was written")
+        return _fail(options, code_of(interrupt), f"interrupted; {kept}")
     except MemoryError:
         return _fail(options, BAD_INPUT, f"{OUT_OF_MEMORY}; nothing was written")
     except OSError as error:

@@ -60,7 +60,8 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("--emit", choices=EMITTED, help=EMIT_HELP)
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(command=run, takes_more=True)
+    kept = "what is done is kept, and the same call goes on from there"
+    parser.set_defaults(command=run, takes_more=True, if_interrupted=kept)
 
 
 def _part(text: str) -> tuple[int, int]:

@@ -1,0 +1,116 @@
+"""Models whose files do not fit into memory are verified by proof alone, or not at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from relayout.optimizer.optimize import optimize
+from relayout.verify.isolated import two_files
+from relayout.verify.proof import stored
+from relayout.verify.proof.proof import ReadModel, prove
+from relayout.verify.proof.stored import DataFolder, shared_places
+from relayout.verify.verdict import NumericOptions, NumericVerdict
+from relayout.verify.worker import _two_files
+
+SIDE = 24
+
+
+def large(folder: Path) -> Path:
+    """Two products; the weight of the second stands behind a Transpose."""
+    folder.mkdir()
+    numbers = np.random.default_rng(0).standard_normal((2, SIDE, SIDE)).astype(np.float32)
+    (folder / "w.data").write_bytes(numbers.tobytes())
+    weights = []
+    for index in range(2):
+        tensor = TensorProto(name=f"w{index}", data_type=TensorProto.FLOAT, dims=[SIDE, SIDE])
+        tensor.data_location = TensorProto.EXTERNAL
+        tensor.external_data.add(key="location", value="w.data")
+        tensor.external_data.add(key="offset", value=str(index * SIDE * SIDE * 4))
+        weights.append(tensor)
+    nodes = [
+        helper.make_node("MatMul", ["x", "w0"], ["a"]),
+        helper.make_node("Transpose", ["w1"], ["t"], perm=[1, 0]),
+        helper.make_node("MatMul", ["a", "t"], ["y"]),
+    ]
+    ports = [helper.make_tensor_value_info(name, 1, [1, SIDE]) for name in ("x", "y")]
+    graph = helper.make_graph(nodes, "large", ports[:1], ports[1:], weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    onnx.save(model, folder / "m.onnx")
+    return folder / "m.onnx"
+
+
+def judged(before: Path, after: Path) -> NumericVerdict:
+    """The verdict where no more than a byte is allowed for running both."""
+    options = NumericOptions()
+    return _two_files({**two_files(before, after, options), "memory": 1}, options)
+
+
+@pytest.fixture(autouse=True)
+def _all_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored, "SMALLEST_SHARED", 1)
+
+
+def optimised(given: Path, out: Path, *, hard_links: bool = False) -> Path:
+    out.mkdir(exist_ok=True)
+    result = optimize(given, out / "out.onnx", verify=False, hard_links=hard_links)
+    assert result.changed
+    return out / "out.onnx"
+
+
+def test_a_proof_is_enough_and_it_is_told(tmp_path: Path) -> None:
+    given = large(tmp_path / "given")
+    verdict = judged(given, optimised(given, tmp_path / "out"))
+    assert verdict.equal
+    assert verdict.summary().startswith("proved identical; by proof alone: both models take")
+
+
+@pytest.mark.parametrize("name", ["w.data", "out.onnx.data"])
+def test_a_weight_that_was_changed_is_no_proof(tmp_path: Path, name: str) -> None:
+    given = large(tmp_path / "given")
+    after = optimised(given, tmp_path / "out")
+    content = bytearray((after.parent / name).read_bytes())
+    content[7] ^= 0x40  # beyond rounding
+    (after.parent / name).write_bytes(content)
+    verdict = judged(given, after)
+    assert verdict.status == "unknown"
+    assert "not proved for 1 of 1 outputs" in verdict.reason
+
+
+def test_what_both_models_have_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = large(tmp_path / "given")
+    after = optimised(given, given.parent)
+    read = list[str]()
+    array = DataFolder.array
+
+    def noted(self: DataFolder, tensor: TensorProto) -> object:
+        read.append(tensor.name)
+        return array(self, tensor)
+
+    monkeypatch.setattr(DataFolder, "array", noted)
+    assert prove(given, after).identical
+    assert "w0" not in read
+    assert "w1" in read
+
+
+def test_hard_links_are_the_same_bytes(tmp_path: Path) -> None:
+    given = large(tmp_path / "given")
+    after = optimised(given, tmp_path / "out", hard_links=True)
+    assert (tmp_path / "out" / "w.data").samefile(given.parent / "w.data")
+    models = [ReadModel.of(path) for path in (given, after)]
+    pairs = [(model.model, model.data) for model in models]
+    assert len(shared_places(pairs[0], pairs[1])) == 1
+    assert judged(given, after).equal
+
+
+def test_data_outside_of_the_folder_is_no_proof(tmp_path: Path) -> None:
+    given = large(tmp_path / "given")
+    after = optimised(given, tmp_path / "out")
+    (tmp_path / "elsewhere").write_bytes((after.parent / "w.data").read_bytes())
+    (after.parent / "w.data").unlink()
+    (after.parent / "w.data").symlink_to(tmp_path / "elsewhere")
+    assert judged(given, after).status == "unknown"
