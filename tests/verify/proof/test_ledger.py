@@ -85,6 +85,20 @@ OTHERS = {
         opset=23,
         constants={"half": np.array(0.5, np.float32)},
     ),
+    "a window": Pair(
+        ATTENTION,
+        WRITTEN_OUT,
+        "y = Attention <left_window_size = 1> (q, k, v)",
+        opset=25,
+        constants={"half": np.array(0.5, np.float32)},
+    ),
+    "a mask that is not broadcast along the keys": Pair(
+        ATTENTION + ", float[4,1] m",
+        WRITTEN_OUT.replace("(b)", "(c)").replace("p =", "c = Add (b, m) p ="),
+        "y = Attention (q, k, v, m)",
+        opset=23,
+        constants={"half": np.array(0.5, np.float32)},
+    ),
     "a constant that differs by more": Pair(
         "float[2,3] x",
         "y = MatMul (x, w)",

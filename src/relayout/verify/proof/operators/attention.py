@@ -52,6 +52,8 @@ def _standard(call: NodeCall) -> list[TermValue]:
         raise NotKnownError("Attention with lengths of keys, or with its scores as a result")
     if call.attribute("softcap", 0.0):
         raise NotKnownError("Attention that is capped")
+    if any(call.attribute(f"{side}_window_size", -1) >= 0 for side in ("left", "right")):
+        raise NotKnownError("Attention with a window")
     query, key, value = (call.operand(i) for i in range(3))
     joined = query.rank == 3
     if joined:
@@ -62,7 +64,7 @@ def _standard(call: NodeCall) -> list[TermValue]:
     key, value = _after(call, past, key), _after(call, call.optional(5), value)
     scale = float(call.attribute("scale", 0.0))
     parts = _Attention(query, _repeated(call, key, query), _repeated(call, value, query), (), scale)
-    parts = parts.with_bias(_as_bias(call, call.optional(3)))
+    parts = parts.with_bias(_as_bias(call, parts, call.optional(3)))
     if call.attribute("is_causal", 0):
         parts = parts.with_bias(_causal(call, parts, past, -np.inf))
     result = _attended(call, parts)
@@ -164,9 +166,14 @@ def _repeated(call: NodeCall, value: TermValue, query: TermValue) -> TermValue:
     return reshaped(call.table, spread, [batch, times(kept, groups), length, depth])
 
 
-def _as_bias(call: NodeCall, mask: TermValue | None) -> TermValue | None:
+def _as_bias(call: NodeCall, parts: _Attention, mask: TermValue | None) -> TermValue | None:
     """A mask that is added: truth values hide where they are false."""
-    if mask is None or not is_truth(call.table, mask):
+    if mask is None:
+        return None
+    if mask.shape[-1] != parts.key.shape[2]:
+        # It is not broadcast along the keys: those it has no place for are hidden.
+        raise NotKnownError("Attention with a mask of fewer places than keys")
+    if not is_truth(call.table, mask):
         return mask
     return call.apply("Where", mask, call.number(0.0), call.number(-np.inf))
 
