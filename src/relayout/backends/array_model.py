@@ -36,6 +36,7 @@ class ArrayModel:
 
     def __init__(self, interface: Interface, run: ArrayRun) -> None:
         self._ports = {port.name: port for port in (*interface.required, *interface.optional)}
+        self._dtypes = {name: _dtype(port) for name, port in self._ports.items()}
         self._required = [port.name for port in interface.required]
         self.outputs = [port.name for port in interface.outputs]
         self._run = run
@@ -73,16 +74,22 @@ class ArrayModel:
 
     def _operand(self, name: str, value: Any) -> Any:
         """An input as an array, checked against what the model declares."""
-        array, port = _as_array(value), self._ports[name]
-        if port.kind != "tensor" or port.element == onnx.TensorProto.UNDEFINED:
+        array, port, dtype = _as_array(value), self._ports[name], self._dtypes[name]
+        if dtype is None:
             return array
-        dtype = onnx.helper.tensor_dtype_to_np_dtype(port.element)
         if array.dtype != dtype and port.element != onnx.TensorProto.STRING:
             raise TypeError(f"input {name!r} has type {array.dtype}, not {dtype}")
         if not _fits(array.shape, port):
             shape = list(port.dims or ())
             raise ValueError(f"input {name!r} has shape {list(array.shape)}, not {shape}")
         return array
+
+
+def _dtype(port: Port) -> Any:
+    """The type of the arrays that an input takes; None where it takes other things."""
+    if port.kind != "tensor" or port.element == onnx.TensorProto.UNDEFINED:
+        return None
+    return onnx.helper.tensor_dtype_to_np_dtype(port.element)
 
 
 def _fits(shape: tuple[int, ...], port: Port) -> bool:
