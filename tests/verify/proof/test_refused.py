@@ -166,6 +166,17 @@ OTHERS = {
 }
 
 NOT_RUN = {
+    "a norm along no axis": Pair(
+        "float[2,3] x",
+        "y = ReduceL1 <noop_with_empty_axes = 1> (x)",
+        "y = Identity (x)",
+        opset=18,
+    ),
+    "an attribute that no rule knows": Pair(
+        "float[2,3] x",
+        "y = Transpose <perm = [1, 0], reading = 1> (x)",
+        "y = Transpose <perm = [1, 0], reading = 2> (x)",
+    ),
     "a loop with another state": Pair(
         "float[3,3] x, int64 n, bool c",
         """y = Loop (n, c, x) <

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +30,8 @@ class NodeCall:
     operands: tuple[TermValue | None, ...]
     version: int
     scope: LocalValues
+    considered: set[str] = field(default_factory=set, repr=False)
+    """The attributes that a rule has asked for, taken over or left out on purpose."""
 
     def operand(self, number: int) -> TermValue:
         value = self.optional(number)
@@ -44,6 +46,7 @@ class NodeCall:
         return [value for value in self.operands if value is not None]
 
     def attribute(self, name: str, default: Any = None) -> Any:
+        self.considered.add(name)
         for attribute in self.node.attribute:
             if attribute.name == name:
                 return _attribute_value(attribute)
@@ -76,16 +79,35 @@ class NodeCall:
         return (self.node.domain, self.node.op_type, self.since, self.settings())
 
     def settings(self, *without: str) -> frozenset[Hashable]:
-        schema = self._schema()
-        defaults = {} if schema is None else schema.attributes
-        found = set()
+        """The attributes that say more than their defaults, but for some."""
+        self.considered.update(attribute.name for attribute in self.node.attribute)
+        return frozenset(
+            (attribute.name, frozen(_attribute_value(attribute)))
+            for attribute in self.node.attribute
+            if attribute.name not in without and not self._is_usual(attribute)
+        )
+
+    def disregard(self, *names: str) -> None:
+        """Leave out attributes that change nothing here."""
+        self.considered.update(names)
+
+    def check_considered(self) -> None:
+        """Refuse a node with an attribute that its rule knows nothing of.
+
+        Operators gain attributes with new versions, and a rule that ignores one would prove too
+        much.
+        """
         for attribute in self.node.attribute:
-            value = frozen(_attribute_value(attribute))
-            known = defaults.get(attribute.name)
-            usual = known is not None and value == frozen(_attribute_value(known.default_value))
-            if attribute.name not in without and not usual:
-                found.add((attribute.name, value))
-        return frozenset(found)
+            if attribute.name not in self.considered and not self._is_usual(attribute):
+                raise NotKnownError(f"{self.node.op_type} with {attribute.name}")
+
+    def _is_usual(self, attribute: onnx.AttributeProto) -> bool:
+        """Whether an attribute has its default."""
+        schema = self._schema()
+        known = None if schema is None else schema.attributes.get(attribute.name)
+        if known is None:
+            return False
+        return frozen(_attribute_value(attribute)) == frozen(_attribute_value(known.default_value))
 
     @property
     def since(self) -> int:

@@ -110,11 +110,14 @@ class LocalValues:
                 return known
             if rule is None:
                 raise NotKnownError(f"no rule for {node.op_type}")
-            return rule(call)
+            results = rule(call)
+            call.check_considered()
         except NotKnownError as reason:
             why = str(reason)
         except MALFORMED:
             why = f"{node.op_type} with operands that do not fit"
+        else:
+            return results
         self.program.not_known[node.output[0]] = why
         return self._opaque(call)
 

@@ -199,6 +199,7 @@ def _dropout(call: NodeCall) -> list[TermValue]:
     learns = training is not None and (known is None or bool(known.any()))
     if learns or len([n for n in call.node.output if n]) > 1:
         raise NotKnownError("Dropout that learns")
+    call.disregard("ratio", "seed")
     return [call.operand(0)]
 
 

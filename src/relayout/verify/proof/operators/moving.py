@@ -30,10 +30,10 @@ BEYOND = 2**31 - 1
 
 def _concat(call: NodeCall) -> list[TermValue]:
     operands = call.present()
-    if len(operands) == 1:
-        return [operands[0]]
     rank = operands[0].rank
     axis = call.axis("axis", 0, rank)
+    if len(operands) == 1:
+        return [operands[0]]
     if rank == 1 and all(value.data is not None for value in operands):
         datas = [value.data for value in operands if value.data is not None]
         elements = tuple(n for data in datas for n in data.elements)

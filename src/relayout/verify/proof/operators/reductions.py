@@ -9,10 +9,13 @@ from relayout.verify.proof.constants import of_data
 from relayout.verify.proof.frames import Column, combined
 from relayout.verify.proof.lengths import product
 from relayout.verify.proof.operators.contractions import SUM, contracted
+from relayout.verify.proof.operators.elementwise import elementwise
 from relayout.verify.proof.table import Data, NotKnownError, TermTable, TermValue
 
 REDUCED = "reduced"
 KINDS = ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
+KEEPING = ("Max", "Mean", "Min", "Prod", "Sum")
+"""Reductions that leave a single element as it is."""
 
 
 def reduced(
@@ -34,15 +37,21 @@ def reduced(
     return result.with_dims([() if axis in axes else next(left) for axis in range(value.rank)])
 
 
+def _along_no_axis(table: TermTable, kind: str, value: TermValue) -> TermValue:
+    """A value of which no axis is reduced: some kinds may still change each element."""
+    return value if kind in KEEPING else elementwise(table, ("reduce one", kind), [value])
+
+
 def _reduce(kind: str) -> Rule:
     def rule(call: NodeCall) -> list[TermValue]:
         value, axes = call.operand(0), call.numbers(1, "axes")
+        keep = bool(call.attribute("keepdims", 1))
+        reduces_nothing = call.attribute("noop_with_empty_axes", 0)
         if not axes:
-            if call.attribute("noop_with_empty_axes", 0):
-                return [value]
+            if reduces_nothing:
+                return [_along_no_axis(call.table, kind, value)]
             axes = tuple(range(value.rank))
         places = [axis % value.rank for axis in axes]
-        keep = bool(call.attribute("keepdims", 1))
         result = reduced(call.table, kind, value, places, keep=keep)
         if kind == "Prod" and value.data is not None and len(set(places)) == value.rank:
             data = Data(value.data.kind, (product(value.data.elements),))
