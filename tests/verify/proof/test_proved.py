@@ -22,6 +22,12 @@ Conv (x, w) => (y) {
 """
 
 PAIRS = {
+    "a constant that a node makes": Pair(
+        "float[2,3] x",
+        "c = Constant <value = float[2,3] {1,2,3,4,5,6}> () y = Add (x, c)",
+        """c = Constant <value = float[3,2] {1,4,2,5,3,6}> () a = Transpose (x)
+           b = Add (a, c) y = Transpose (b)""",
+    ),
     "cancelling transposes through Relu, Mul and Add": Pair(
         "float[2,3,4,5] x, float[4,1] s, float[5] t",
         """a = Transpose <perm = [0,2,3,1]> (x)

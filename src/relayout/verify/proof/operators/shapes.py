@@ -91,6 +91,7 @@ def _size(call: NodeCall) -> list[TermValue]:
 
 def _constant(call: NodeCall) -> list[TermValue]:
     given = call.node.attribute[0]
+    call.disregard(given.name)
     kinds = {"value_int": "int64", "value_ints": "int64"}
     kinds |= {"value_float": "float32", "value_floats": "float32"}
     if given.name == "value":
