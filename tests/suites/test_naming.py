@@ -112,6 +112,7 @@ def test_the_last_of_several_nodes_has_the_name_of_the_one_they_stand_for() -> N
             t = Transpose<perm=[0,3,1,2]>(x)
             c = Conv(t, w, b)
             y = Transpose<perm=[0,2,3,1]>(c)
-        }}"""
+        }}""",
+        minimize="bytes",
     )
     assert operators(result)[-1] == ("Add", "conv_of_1")

@@ -36,10 +36,11 @@ def frozen_where_faster(program: Program, plan: Plan) -> Program:
     frozen = replace(program, steps=eager_steps(program.model), is_frozen=True)
     programs = {STEPS: program, FROZEN: frozen}
     key, prices = f"frozen {program_key(program)}", plan.prices
+    if prices.lacks(key, [STEPS]):
+        prices.learn(key, STEPS, *_timed([program]))
+    if prices.seconds(key)[STEPS] < SLOW:
+        return program
     if prices.lacks(key, programs):
-        (alone,) = _timed([program])
-        if alone.seconds < SLOW:
-            return program
         for name, price in zip(programs, _timed([*programs.values()]), strict=True):
             prices.learn(key, name, price)
     chosen = prices.best(key, tuple(programs)) or STEPS
