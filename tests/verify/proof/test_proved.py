@@ -22,6 +22,13 @@ Conv (x, w) => (y) {
 """
 
 PAIRS = {
+    "a branch that is always taken": Pair(
+        "float[2,3] x",
+        """y = If (yes) <then_branch = t () => (float[2,3] a) { a = Relu (x) },
+                         else_branch = e () => (float[2,3] b) { b = Exp (x) }>""",
+        "a = Transpose (x) b = Relu (a) y = Transpose (b)",
+        constants={"yes": np.array(True)},
+    ),
     "a constant that a node makes": Pair(
         "float[2,3] x",
         "c = Constant <value = float[2,3] {1,2,3,4,5,6}> () y = Add (x, c)",

@@ -20,13 +20,11 @@ NO_BATCH_SINCE = 9
 def _if(call: NodeCall) -> list[TermValue]:
     condition = call.operand(0)
     known = call.table.arrays.get(condition.term)
+    then, otherwise = (call.attribute(name) for name in ("then_branch", "else_branch"))
     if known is not None:
-        taken = "then_branch" if known.reshape(-1)[0] else "else_branch"
-        return call.scope.body().run(call.attribute(taken))
+        return call.scope.body().run(then if known.reshape(-1)[0] else otherwise)
     with call.table.perhaps():
-        branches = [
-            call.scope.body().run(call.attribute(name)) for name in ("then_branch", "else_branch")
-        ]
+        branches = [call.scope.body().run(body) for body in (then, otherwise)]
     return [_either(call, condition, *pair) for pair in zip(*branches, strict=True)]
 
 
