@@ -72,8 +72,11 @@ class Terms:
 
     @property
     def rewrites_transposes(self) -> bool:
-        """Whether Transposes that the target is slow at are written in another way in the end."""
-        return self.prices is not None and not self.frees
+        """Whether Transposes that the target is slow at are written in another way in the end.
+
+        That may take two for one, so not where no figure may grow.
+        """
+        return self.prices is not None and not self.frees and not self.no_figure_grows
 
     @property
     def leaves_bytes(self) -> bool:

@@ -18,6 +18,7 @@ from relayout.ops.quantised_groups import has_quantised_groups
 from relayout.optimizer.pipeline import Checking, Outcome, Timing, Vanishing, chosen
 from relayout.optimizer.prepare import Prepared, measured_by
 from relayout.report.trace import Span
+from relayout.rewrite.refine import LEARN_RANK, LEARN_SHAPE
 from relayout.targets.target import Target
 
 KEPT = "kept"
@@ -150,6 +151,11 @@ class Trial:
     def least(self) -> bool:
         """Whether what the user gets is proved least for the variants offered."""
         return self.choose.optimal and self.verdict not in {GREW, SLOWER}
+
+    @property
+    def rewrites(self) -> bool:
+        """Whether anything was edited: what is only known better now is the same model."""
+        return bool((+self.applied).keys() - {LEARN_RANK, LEARN_SHAPE})
 
     @property
     def applied(self) -> Counter[str]:

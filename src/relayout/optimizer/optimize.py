@@ -322,7 +322,8 @@ class _Road:
             stated=None if is_split else trial.stated,
             informed=search.prepared.informed,
         )
-        if not trial.improves:
+        is_made = is_split or any(each.rewrites for each in trials)
+        if not trial.improves or not is_made:
             result = self.as_given(result, search.prepared)
         result.loaded.notices.extend(notices)
         return result

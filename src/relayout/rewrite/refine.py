@@ -18,20 +18,22 @@ from relayout.layout.blocks import is_invented
 from relayout.ops.lengths.sweep import carry_lengths, has_unnamed_length
 from relayout.ops.measure import copying_nodes, moving_transposes
 
+LEARN_RANK, LEARN_SHAPE = "learn a rank", "learn a shape"
+
 LARGEST_KEPT = 1 << 12
 """Larger constants take part with their shape only."""
 
 
 def refine_shapes(model: ir.Model) -> Counter[str]:
     """Infer once more what is not known yet; shapes that are known stay as they are."""
-    refined = Counter({"learn a rank": _learn_ranks(model.graph)})
+    refined = Counter({LEARN_RANK: _learn_ranks(model.graph)})
     if not any(map(is_vague, _results(model.graph))):
         return refined
     found = _inferred(model)
     for value in filter(is_vague, _results(model.graph)):
         better = found.get(str(value.name))
-        refined["learn a shape"] += better is not None and sharpen(value, better)
-    refined["learn a shape"] += carry_lengths(model)
+        refined[LEARN_SHAPE] += better is not None and sharpen(value, better)
+    refined[LEARN_SHAPE] += carry_lengths(model)
     return refined
 
 
