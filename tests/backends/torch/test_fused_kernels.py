@@ -21,7 +21,6 @@ from tests.ops import law
 torch = pytest.importorskip("torch")
 
 from relayout.backends.torch.choose.bench import time_candidates  # noqa: E402
-from relayout.backends.torch.choose.choices import Choice  # noqa: E402
 from relayout.backends.torch.choose.memory_format import with_memory_formats  # noqa: E402
 from relayout.backends.torch.choose.plan import Plan  # noqa: E402
 from relayout.backends.torch.choose.settings import TuningSettings  # noqa: E402
@@ -85,18 +84,13 @@ def test_a_choice_is_made_once(name: str) -> None:
     libraries = providers_named(["library", "inductor"])
     device = f"made up for {name}"
     settings = TuningSettings(libraries, quiet_times, Prices.of(device))
-    first = of_groups(tuned(program_of(small_model(name)), settings)[1])
+    first = tuned(program_of(small_model(name)), settings)[1]
 
     def fail(*_arguments: Any) -> list[Price]:
         raise AssertionError("timed again")
 
     settings = TuningSettings(libraries, fail, Prices.of(device))
-    assert of_groups(tuned(program_of(small_model(name)), settings)[1]) == first
-
-
-def of_groups(choices: Sequence[Choice]) -> list[Choice]:
-    """All but the choice about the program as a whole: noise in its times is not kept."""
-    return [choice for choice in choices if not choice.group.startswith("frozen")]
+    assert tuned(program_of(small_model(name)), settings)[1] == first
 
 
 @pytest.mark.parametrize("way", [0, 1, 2])
