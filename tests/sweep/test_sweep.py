@@ -23,7 +23,7 @@ from relayout.sweep.run import ModelSweep, SweepProgress, all_done
 from relayout.sweep.sources import found_models
 from tests.verify.models import one_node
 
-STAND_IN = [sys.executable, str(Path(__file__).with_name("stand_in.py"))]
+STAND_IN = [str(Path(__file__).with_name("stand_in.py"))]
 
 
 def folder_of(tmp_path: Path, *names: str) -> Path:
@@ -36,7 +36,7 @@ def folder_of(tmp_path: Path, *names: str) -> Path:
 
 def swept(folder: Path, out: Path, size: int = 2, **settings: Any) -> list[dict[str, Any]]:
     call = SweptCall(SWEPT["optimize"], "model.onnx", **settings)
-    return ModelSweep.of([str(folder)], out, call).run(Pool(STAND_IN, size), lambda _: None)
+    return ModelSweep.of([str(folder)], out, call).run(Pool(size, STAND_IN), lambda _: None)
 
 
 def started(folder: Path) -> Counter[str]:
@@ -79,9 +79,9 @@ def test_parts_make_up_the_whole(tmp_path: Path) -> None:
     folder, out = folder_of(tmp_path, *"abcde"), tmp_path / "out"
     sweep = ModelSweep.of([str(folder)], out, SweptCall(SWEPT["optimize"]))
     for number in (1, 2, 3):
-        sweep.part((number, 3)).run(Pool(STAND_IN, 2), lambda _: None)
+        sweep.part((number, 3)).run(Pool(2, STAND_IN), lambda _: None)
     assert started(folder) == dict.fromkeys("abcde", 1)
-    assert len(sweep.run(Pool(STAND_IN, 2), lambda _: None)) == 5
+    assert len(sweep.run(Pool(2, STAND_IN), lambda _: None)) == 5
     assert started(folder) == dict.fromkeys("abcde", 1)
 
 
@@ -112,7 +112,7 @@ def test_a_job_runs_no_more_at_a_time_than_allowed_and_is_told(tmp_path: Path) -
         seen.append((len(progress.running), progress.text()))
 
     ModelSweep.of([str(folder)], tmp_path / "out", SweptCall(SWEPT["bench"])).run(
-        Pool(STAND_IN, 1), tell
+        Pool(1, STAND_IN), tell
     )
     assert max(running for running, _ in seen) == 1
     assert any("a minute" in text and "left" in text for _, text in seen)

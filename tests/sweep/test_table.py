@@ -28,7 +28,7 @@ def test_the_query_of_the_document(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     folder = folder_of(tmp_path, "a", "b", "bad")
     sweep = ModelSweep.of([str(folder)], tmp_path / "out", SweptCall(SWEPT["optimize"]))
-    written = sweep.write(sweep.run(Pool(STAND_IN, 2), lambda _: None))
+    written = sweep.write(sweep.run(Pool(2, STAND_IN), lambda _: None))
     table = tmp_path / "out" / "sweep.parquet"
     assert table in written
     (query,) = re.findall(r"```sql\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)

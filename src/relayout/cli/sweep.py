@@ -73,7 +73,7 @@ def _part(text: str) -> tuple[int, int]:
 
 
 def run(options: argparse.Namespace) -> int:
-    from relayout.sweep.pool import Pool, this_machine
+    from relayout.sweep.pool import Pool
     from relayout.sweep.run import ModelSweep, all_done
 
     asked = _asked(options.swept, options.more)
@@ -84,7 +84,7 @@ def run(options: argparse.Namespace) -> int:
         return _emit(options, sweep)
     if options.part is not None:
         sweep = sweep.part(options.part)
-    pool = Pool(this_machine(), _size(options, sweep))
+    pool = Pool(_size(options, sweep))
     with _told() as tell:
         records = sweep.run(pool, tell)
     written = sweep.write(records) if options.part is None else []

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import file_digest, sha256
+from itertools import pairwise
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
@@ -91,6 +93,15 @@ class Job:
             result += ["--report", str(self.folder / REPORT)]
         return result
 
+    @property
+    def needs_gpu(self) -> bool:
+        return "--device=cuda" in self.options or ("--device", "cuda") in pairwise(self.options)
+
+    def clear(self) -> None:
+        """Begin with an empty folder: what a run left that was killed is no result."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(parents=True)
+
     def record(self) -> dict[str, Any] | None:
         """What was found out about the model, if that is still true."""
         try:
@@ -123,7 +134,7 @@ class Job:
 
     def files(self) -> dict[str, list[int] | None]:
         """Size and time of change of all files of the model: while these stay, so does it."""
-        return {str(path): _state(path) for path in _files_of(self.model.path)}
+        return {str(path): _state(path) for path in files_of(self.model.path).values()}
 
     def content(self) -> str:
         """A hash of all that the model holds."""
@@ -153,8 +164,11 @@ class Job:
         }
 
 
-def _files_of(model: Path) -> Sequence[Path]:
-    """The file of a model and those that hold its data; the first alone if it cannot be read."""
+def files_of(model: Path) -> dict[str, Path]:
+    """The file of a model and those that hold its data, by their names as seen from its folder.
+
+    The first alone if it cannot be read.
+    """
     try:
         message = given(model).message
         files = ExternalFiles.beside(model, allow_hard_links=True)
@@ -162,8 +176,8 @@ def _files_of(model: Path) -> Sequence[Path]:
             if is_external(tensor):
                 files.check(tensor, place)
     except RelayoutError:
-        return [model]
-    return [model, *(file.path for file in files.found.values())]
+        return {model.name: model}
+    return {model.name: model, **{name: file.path for name, file in files.found.items()}}
 
 
 def _state(path: Path) -> list[int] | None:

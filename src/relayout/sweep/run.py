@@ -10,14 +10,18 @@ from pathlib import Path
 from typing import TypeAlias
 
 from relayout.errors import RelayoutError
+from relayout.sweep.executor import Executor
 from relayout.sweep.index import INDEX, index_page
 from relayout.sweep.job import Job, SweptCall
-from relayout.sweep.pool import DONE, Pool, SweepRecord
+from relayout.sweep.process import DONE, SweepRecord
 from relayout.sweep.sources import found_models
 from relayout.sweep.table import TABLE, write_table
 
 SweepPart: TypeAlias = tuple[int, int]
 """Which of how many parts of the models, counted from 1."""
+
+_SHOWN = 8
+"""Models under way that are named."""
 
 
 @dataclass
@@ -48,8 +52,13 @@ class SweepProgress:
         if self.finished and self.left:
             rate = self.finished / seconds
             told += [f"{rate * 60:.3g} a minute", f"{_time_text(self.left / rate)} left"]
-        told += [f"now {', '.join(self.running)}"] if self.running else []
+        told += [f"now {_names_text(self.running)}"] if self.running else []
         return "; ".join(told)
+
+
+def _names_text(names: Sequence[str]) -> str:
+    more = len(names) - _SHOWN
+    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 def _time_text(seconds: float) -> str:
@@ -85,7 +94,7 @@ class ModelSweep:
         number, count = part
         return ModelSweep(self.jobs[number - 1 :: count], self.out, self.call)
 
-    def run(self, pool: Pool, tell: Tell) -> list[SweepRecord]:
+    def run(self, executor: Executor, tell: Tell) -> list[SweepRecord]:
         """Do what is not done yet; the records of all models, in their order."""
         records = {job.model.name: job.record() for job in self.jobs}
         pending = [job for job in self.jobs if records[job.model.name] is None]
@@ -93,10 +102,10 @@ class ModelSweep:
         progress = SweepProgress(len(self.jobs), len(self.jobs) - len(pending))
 
         def step() -> None:
-            progress.running = [one.job.model.name for one in pool.running]
+            progress.running = [job.model.name for job in executor.running]
             tell(progress)
 
-        for record in pool.records(pending, step):
+        for record in executor.records(pending, step):
             name = record["name"]
             by_name[name].keep(record)
             records[name] = record
