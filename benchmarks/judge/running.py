@@ -13,15 +13,17 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 import onnxruntime as ort
-from onnx.reference import ReferenceEvaluator
+
+from benchmarks.reference import Reference
+from relayout.graph.read import schema_of
 
 Array = npt.NDArray[Any]
 Feeds = Mapping[str, Any]
 Evaluate = Callable[[dict[str, Any]], Sequence[Any]]
 
 ORT, REFERENCE = "ONNX Runtime", "the reference evaluator"
-NEWEST_OF_ORT = 25
-"""The newest opset that ONNX Runtime is asked for."""
+NEWEST_OF_ORT, NEWEST_IR_OF_ORT = 25, 11
+"""The newest opset and form of file that ONNX Runtime is asked for."""
 
 
 OLDEST_OF_REFERENCE = 13
@@ -66,11 +68,11 @@ def runtimes_for(opset: int) -> tuple[str, ...]:
 
     The reference evaluator runs some operators as if the opset were 13, Softmax for one.
     """
-    runtimes = (ORT, REFERENCE) if opset >= OLDEST_OF_REFERENCE else (ORT,)
-    return runtimes if opset <= NEWEST_OF_ORT else (REFERENCE,)
+    return (ORT, REFERENCE) if opset >= OLDEST_OF_REFERENCE else (ORT,)
 
 
 def _by_ort(model: onnx.ModelProto) -> Evaluate:
+    model = _as_older(model)
     options = ort.SessionOptions()
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 4
@@ -80,8 +82,32 @@ def _by_ort(model: onnx.ModelProto) -> Evaluate:
     return lambda feeds: session.run(None, feeds)
 
 
+def _as_older(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model at the newest opset of ONNX Runtime, if its operators were the same then."""
+    older = onnx.ModelProto()
+    older.CopyFrom(model)
+    for body in (older, *older.functions):
+        for imported in body.opset_import:
+            if not imported.domain and imported.version > NEWEST_OF_ORT:
+                _check_unchanged(model, imported.version)
+                imported.version = NEWEST_OF_ORT
+    older.ir_version = min(older.ir_version, NEWEST_IR_OF_ORT)
+    return older
+
+
+def _check_unchanged(model: onnx.ModelProto, version: int) -> None:
+    nodes = [*model.graph.node, *(node for made in model.functions for node in made.node)]
+    while nodes:
+        node = nodes.pop()
+        nodes.extend(inner for attribute in node.attribute for inner in attribute.g.node)
+        schemas = [schema_of(node.op_type, at, node.domain) for at in (version, NEWEST_OF_ORT)]
+        since = [schema and schema.since_version for schema in schemas]
+        if not node.domain and since[0] != since[1]:
+            raise NotRunError(f"{node.op_type} has changed since opset {NEWEST_OF_ORT}")
+
+
 def _by_reference(model: onnx.ModelProto) -> Evaluate:
-    evaluator = ReferenceEvaluator(model)
+    evaluator = Reference(model)
 
     def evaluate(feeds: dict[str, Any]) -> Sequence[Any]:
         with np.errstate(all="ignore"), warnings.catch_warnings(), _quiet():

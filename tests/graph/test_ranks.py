@@ -82,3 +82,13 @@ def test_a_normalisation_by_groups_keeps_the_shape() -> None:
         }"""
     )
     assert found["r"] == found["t"] == ("N", 6, 4)
+
+
+def test_a_spectrum_has_one_side_by_default() -> None:
+    text = """
+    <ir_version: 9, opset_import: ["" : 19]>
+    g (float[1,128,1] x) => (float[a,b,c,d] y) <int64 step = {8}, int64 length = {16}>
+    { y = STFT (x, step, "", length) }
+    """
+    loaded = load(onnx.parser.parse_model(text))
+    assert shape_of(loaded.ir.graph.outputs[0]) == (1, 15, 9, 2)

@@ -15,7 +15,7 @@ from benchmarks.judge.known import known_at, place
 from benchmarks.judge.leaves import LEAVES
 from benchmarks.judge.models import NEWEST, OLDEST, Case, DroppedError, Generated, generated, grow
 from benchmarks.judge.reducing import reduced
-from benchmarks.judge.running import NEWEST_OF_ORT, REFERENCE, difference, run
+from benchmarks.judge.running import NEWEST_OF_ORT, ORT, REFERENCE, difference, run
 from benchmarks.judge.scope import Interface, InvalidError, Scope
 from benchmarks.judge.verdicts import EQUAL, judged
 from benchmarks.judge.views import fresh, view
@@ -132,3 +132,28 @@ def test_a_failure_is_reduced_to_the_nodes_it_needs() -> None:
     small = reduced(given, lambda part: any(n.op_type == "Abs" for n in part.model.graph.node))
     assert [node.op_type for node in small.model.graph.node] == ["Abs"]
     assert run(small.model, small.cases[0].feeds, REFERENCE)
+
+
+@pytest.mark.parametrize(
+    ("node", "shape"),
+    [
+        ("GlobalMaxPool (x)", (2, 3, 4)),
+        ("GlobalMaxPool (x)", (2, 3, 4, 5, 2)),
+        ("LRN <size = 3, alpha = 0.5> (x)", (2, 7, 4, 5)),
+        ("LpNormalization <axis = 1, p = 1> (x)", (2, 3, 4)),
+        ("MaxPool <kernel_shape = [3, 2], pads = [1, 0, 1, 0]> (x)", (2, 3, 3, 3)),
+        ("MaxPool <kernel_shape = [2, 3], strides = [3, 2], ceil_mode = 1> (x)", (1, 2, 7, 6)),
+        ("ConvTranspose <group = 3, strides = [2], pads = [1, 1]> (x, w, b)", (2, 3, 5)),
+    ],
+)
+def test_the_mended_reference_computes_what_onnx_runtime_does(
+    node: str, shape: tuple[int, ...]
+) -> None:
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["" : 17]> judged (float{list(shape)} x) => (float y)
+        <float[3,1,3] w = {{1,2,3,4,5,6,7,8,9}}, float[3] b = {{1,2,3}}> {{ y = {node} }}"""
+    )
+    feeds = {"x": np.random.default_rng(0).normal(size=shape).astype(np.float32)}
+    model.graph.output[0].ClearField("type")
+    wanted, found = (run(model, feeds, runtime) for runtime in (ORT, REFERENCE))
+    assert difference(wanted, found, [False]) is None

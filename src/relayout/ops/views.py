@@ -282,6 +282,8 @@ def _pulled(
 
 def _torn(view: NodeView, block: Block) -> Refusal:
     """The block has more than one axis on the side that is stored apart."""
+    if not block.source:
+        return Refusal(f"{view.op_type} gives a scalar axes of which no length is known")
     if len(block.source) == 1:
         return Refusal(
             f"{view.op_type} splits {_named(block.source)} into {_named(block.result)}, "

@@ -60,7 +60,7 @@ def _wanted(model: onnx.ModelProto, feeds: dict[str, Any]) -> list[Any]:
 def _agrees(model: onnx.ModelProto, feeds: dict[str, Any]) -> None:
     compiled = relayout.compile(model, tune=False, verify=False)
     found = [np.asarray(y) for y in compiled(feeds).values()]
-    assert difference(_wanted(model, feeds), found, [False]) is None
+    assert difference(_wanted(model, feeds), found, [False] * len(found)) is None
 
 
 def _counting(*shape: int) -> Any:
@@ -145,12 +145,36 @@ def test_edge_gives_the_same_numbers(edge: Any, is_open: bool) -> None:
 
 @pytest.mark.parametrize("op_type", ["AveragePool", "MaxPool", "LpPool"])
 @pytest.mark.parametrize("shape", [(3, 5, 1), (3, 1, 1, 2), (1, 2, 4, 1, 3)])
+@pytest.mark.parametrize("is_open", [False, True], ids=("fixed", "open"))
 def test_pool_without_room_for_a_window_gives_no_elements(
-    op_type: str, shape: tuple[int, ...]
+    op_type: str, shape: tuple[int, ...], is_open: bool
 ) -> None:
     x = _counting(*shape)
     kernel = {"kernel_shape": [2] * (x.ndim - 2)}
-    _agrees(_model(op_type, x, {}, kernel, is_open=False), {"x": x})
+    _agrees(_model(op_type, x, {}, kernel, is_open=is_open), {"x": x})
+
+
+def test_split_into_parts_without_elements() -> None:
+    x, sizes = np.zeros(0, np.float32), _ints(0, 0, 0)
+    model = _model("Split", x, {"s": sizes}, {}, is_open=False)
+    for name in ("second", "third"):
+        model.graph.node[0].output.append(name)
+        model.graph.output.append(onnx.ValueInfoProto(name=name))
+    _agrees(model, {"x": x})
+
+
+@pytest.mark.parametrize("shape", [(0, 2, 3), (2, 2, 1), (2, 2, 3)])
+def test_instances_of_no_element_or_one_are_normalised(shape: tuple[int, ...]) -> None:
+    x, parameters = _counting(*shape), {"s": _counting(2) + 1, "b": _counting(2)}
+    _agrees(_model("InstanceNormalization", x, parameters, {}, is_open=False), {"x": x})
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 4), (2, 3, 4, 5)])
+def test_mean_and_variance_are_taken_over_the_axes_that_there_are(shape: tuple[int, ...]) -> None:
+    x = _counting(*shape)
+    model = _model("MeanVarianceNormalization", x, {}, {}, is_open=False)
+    model.opset_import[0].version = 9
+    _agrees(model, {"x": x})
 
 
 def test_axes_that_are_fed_twice_are_squeezed_once() -> None:

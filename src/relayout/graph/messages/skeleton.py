@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import onnx
 
-from relayout.graph.messages.axes import sort_axes
+from relayout.graph.messages.inferable import make_inferable
 from relayout.graph.messages.walk import bodies_of, is_external
 
 SMALL = 1024
@@ -62,7 +62,7 @@ def _lighten(graph: onnx.GraphProto) -> None:
 
 def _lighten_attributes(nodes: Iterable[onnx.NodeProto]) -> None:
     for node in nodes:
-        sort_axes(node)
+        make_inferable(node)
         for attribute in node.attribute:
             if attribute.type == onnx.AttributeProto.TENSOR and _is_heavy(attribute.t):
                 attribute.t.CopyFrom(_light(attribute.t))

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import onnx
 
 from relayout.errors import BadModelError, quoted
-from relayout.graph.messages.axes import sort_axes
+from relayout.graph.messages.inferable import make_inferable
 from relayout.graph.messages.perms import check_perms
 from relayout.graph.messages.skeleton import FIRST_WITH_DEFAULTS
 from relayout.graph.messages.walk import bodies_of, nested_bodies
@@ -84,7 +84,7 @@ def infer_further(model: onnx.ModelProto) -> onnx.ModelProto:
     """The model with what can be inferred from its inputs, as far as that goes."""
     for body in bodies_of(model):
         for node in body.node:
-            sort_axes(node)
+            make_inferable(node)
     notices: list[str] = []
     return _derived(model, _run(model, notices), notices)
 

@@ -9,7 +9,7 @@ import onnx_ir as ir
 from onnx.checker import ValidationError
 from onnx.shape_inference import InferenceError
 
-from relayout.graph.messages.axes import sort_axes
+from relayout.graph.messages.inferable import make_inferable
 from relayout.graph.read import constant_of, schema_of
 from relayout.graph.region import subgraphs_of
 
@@ -45,7 +45,7 @@ def inferred_types(
         return {}
     types = {value.name or "": ir.serde.serialize_value(value).type for value in operands}
     message = ir.serde.serialize_node(node)
-    sort_axes(message)
+    make_inferable(message)
     try:
         found = onnx.shape_inference.infer_node_outputs(schema, message, types, dict(data))
     except (InferenceError, ValidationError):

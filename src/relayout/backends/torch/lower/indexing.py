@@ -122,7 +122,7 @@ def split(call: Call) -> Results:
             Host(host.items[end - length : end], 1, host.dtype)
             for end, length in zip(ends, sizes, strict=True)
         )
-    if sizes is not None and len(set(sizes)) == 1:
+    if sizes is not None and len(set(sizes)) == 1 and sizes[0]:
         return Several(f"{call.tensor(0)}.split({sizes[0]}, {axis})", count)
     if sizes is not None or call.has(1):
         text = parameter_text(call, "split", 1) if sizes is None else repr(list(sizes))

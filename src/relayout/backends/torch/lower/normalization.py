@@ -80,7 +80,9 @@ def lp_normalization(call: Call) -> str:
 
 
 def mean_variance(call: Call) -> str:
-    axes = call.ints("axes") or (0, 2, 3)
+    """The default names the axes of an image; of fewer axes runtimes take those that there are."""
+    rank = call.rank(0)
+    axes = call.ints("axes") or tuple(axis for axis in (0, 2, 3) if rank is None or axis < rank)
     return call.helper(runtime.mean_variance, call.tensor(0), axes)
 
 

@@ -52,15 +52,14 @@ def plain_arguments(window: Window, ceil: bool, *, dilation: bool) -> str:
     return text + (", ceil_mode=True" if ceil else "")
 
 
-def without_windows(call: Call, window: Window) -> str | None:
-    """A result without elements, where an axis is known to be too short for any window.
-
-    Torch's pools refuse that.
-    """
-    counts = windows_along(call, window)
-    if counts is None or min(counts) > 0:
-        return None
-    return f"{call.tensor(0)}.new_empty((*{call.tensor(0)}.shape[:2], *{counts}))"
+def guarded(call: Call, window: Window, ceil: bool, text: str) -> str:
+    """A pool of torch's, but for axes too short for any window, which torch refuses."""
+    counts = windows_along(call, window, ceil=ceil)
+    if counts is not None and min(counts) > 0:
+        return text
+    given = (call.tensor(0), *options(call, window, ceil))
+    has_windows = call.helper(runtime.has_windows, *given)
+    return f"{text} if {has_windows} else {call.helper(runtime.no_windows, *given)}"
 
 
 def max_pool(call: Call) -> Results:
@@ -69,18 +68,14 @@ def max_pool(call: Call) -> Results:
         by_column = bool(call.integer("storage_order", 0))
         given = (call.tensor(0), *options(call, window, ceil), by_column)
         return Several(call.helper(runtime.max_pool_indices, *given), 2)
-    if (nothing := without_windows(call, window)) is not None:
-        return nothing
     if not fits(window) or call.dtype(0) not in FLOATS:
         return call.helper(runtime.max_pool, call.tensor(0), *options(call, window, ceil))
     arguments = plain_arguments(window, ceil, dilation=True)
-    return f"F.max_pool{window.rank}d({call.tensor(0)}, {arguments})"
+    return guarded(call, window, ceil, f"F.max_pool{window.rank}d({call.tensor(0)}, {arguments})")
 
 
 def average_pool(call: Call) -> str:
     window, ceil = window_and_ceil(call)
-    if (nothing := without_windows(call, window)) is not None:
-        return nothing
     counts_padding = bool(call.integer("count_include_pad", 0))
     is_dense = all(step == 1 for step in window.dilations)
     if (
@@ -94,7 +89,7 @@ def average_pool(call: Call) -> str:
     text = plain_arguments(window, ceil, dilation=False)
     if not counts_padding and window.padding is not None and any(window.padding):
         text += ", count_include_pad=False"
-    return f"F.avg_pool{window.rank}d({call.tensor(0)}, {text})"
+    return guarded(call, window, ceil, f"F.avg_pool{window.rank}d({call.tensor(0)}, {text})")
 
 
 def _covers(call: Call, window: Window) -> bool:
@@ -111,8 +106,6 @@ def _covers(call: Call, window: Window) -> bool:
 
 def lp_pool(call: Call) -> str:
     window, ceil = window_and_ceil(call)
-    if (nothing := without_windows(call, window)) is not None:
-        return nothing
     given = (call.tensor(0), *options(call, window, ceil), call.integer("p", 2))
     return call.helper(runtime.lp_pool, *given)
 

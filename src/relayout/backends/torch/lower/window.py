@@ -82,17 +82,13 @@ def _known_lengths(call: Call, rank: int) -> list[int] | None:
     return known if len(known) == rank else None
 
 
-def windows_along(call: Call, window: Window) -> tuple[int, ...] | None:
+def windows_along(call: Call, window: Window, *, ceil: bool) -> list[int] | None:
     """How many windows fit along each axis, where that is known."""
     lengths = _known_lengths(call, window.rank)
     if lengths is None or window.pads is None:
         return None
-    counts = []
-    for axis, length in enumerate(lengths):
-        span = (window.kernel[axis] - 1) * window.dilations[axis] + 1
-        room = length + window.pads[axis] + window.pads[window.rank + axis] - span
-        counts.append(max(room // window.strides[axis] + 1, 0))
-    return tuple(counts)
+    given = (window.kernel, window.strides, window.dilations, window.pads, ceil)
+    return runtime.window_counts(lengths, *given)
 
 
 def _same_pads(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,9 +22,9 @@ def batch_norm_training(
 
 
 def instance_norm(x: Any, scale: Any, bias: Any, epsilon: float) -> Any:
-    if x[0, 0].numel() > 1:
+    if x.numel() and math.prod(x.shape[2:]) > 1:
         return F.instance_norm(x, weight=scale, bias=bias, eps=epsilon)
-    # Torch refuses a single element, of which nothing but the bias is left.
+    # Torch refuses no element, and a single one, of which nothing but the bias is left.
     return torch.zeros_like(x) + bias.reshape(-1, *[1] * (x.dim() - 2))
 
 

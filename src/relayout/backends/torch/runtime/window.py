@@ -41,6 +41,36 @@ def pad_same(
     return F.pad(x, sides, value=value)
 
 
+def window_counts(
+    lengths: Sequence[int],
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    pads: Sequence[int],
+    ceil: bool,
+) -> list[int]:
+    """How many windows fit along each axis; with `ceil` a last one may end outside."""
+    rank, counts = len(kernel), []
+    for axis, length in enumerate(lengths):
+        span = (kernel[axis] - 1) * dilations[axis] + 1
+        room = length + pads[axis] + pads[rank + axis] - span
+        count = (-(-room // strides[axis]) if ceil else room // strides[axis]) + 1
+        if ceil and (count - 1) * strides[axis] >= length + pads[axis]:
+            count -= 1
+        counts.append(max(count, 0))
+    return counts
+
+
+def has_windows(x: Any, *options: Any) -> bool:
+    """Whether a window fits along every axis; the options are those of `window_counts`."""
+    return all(window_counts(x.shape[2:], *options))
+
+
+def no_windows(x: Any, *options: Any) -> Any:
+    """The result, without elements, of a pool for which an axis is too short."""
+    return x.new_empty((*x.shape[:2], *window_counts(x.shape[2:], *options)))
+
+
 def ceil_pads(
     x: Any,
     kernel: Sequence[int],
@@ -51,14 +81,10 @@ def ceil_pads(
     """Padding that makes room for a last window that starts inside but ends outside."""
     rank = len(kernel)
     more = list(pads)
-    for axis in range(rank):
-        length = x.shape[2 + axis]
+    counts = window_counts(x.shape[2:], kernel, strides, dilations, pads, True)
+    for axis, count in enumerate(counts):
         span = (kernel[axis] - 1) * dilations[axis] + 1
-        over = length + pads[axis] + pads[rank + axis] - span
-        windows = -(-over // strides[axis]) + 1
-        if (windows - 1) * strides[axis] >= length + pads[axis]:
-            windows -= 1
-        more[rank + axis] = (windows - 1) * strides[axis] + span - length - pads[axis]
+        more[rank + axis] = (count - 1) * strides[axis] + span - x.shape[2 + axis] - pads[axis]
     return more
 
 
@@ -90,6 +116,8 @@ def average_pool(
     counts_padding: bool,
 ) -> Any:
     """The mean over each window; beyond the padding nothing counts."""
+    if not has_windows(x, kernel, strides, dilations, pads, ceil):
+        return no_windows(x, kernel, strides, dilations, pads, ceil)
     reach = ceil_pads(x, kernel, strides, dilations, pads) if ceil else list(pads)
     ones = torch.ones_like(x[:1, :1])
     if counts_padding:
@@ -113,6 +141,8 @@ def lp_pool(
     ceil: bool,
     p: int,
 ) -> Any:
+    if not has_windows(x, kernel, strides, dilations, pads, ceil):
+        return no_windows(x, kernel, strides, dilations, pads, ceil)
     reach = ceil_pads(x, kernel, strides, dilations, pads) if ceil else list(pads)
     powers = F.pad(x.abs() ** p, sides_of(reach))
     return window_sum(powers, kernel, strides, dilations) ** (1 / p)
@@ -127,6 +157,8 @@ def max_pool(
     ceil: bool,
 ) -> Any:
     """Any padding; torch's own pools take the same before and behind, up to half a kernel."""
+    if not has_windows(x, kernel, strides, dilations, pads, ceil):
+        return no_windows(x, kernel, strides, dilations, pads, ceil)
     reach = ceil_pads(x, kernel, strides, dilations, pads) if ceil else list(pads)
     wide = x if x.is_floating_point() else x.to(torch.float64)
     wide = F.pad(wide, sides_of(reach), value=float("-inf"))
@@ -144,6 +176,9 @@ def max_pool_indices(
     by_column: bool,
 ) -> Any:
     """The largest of each window, and where it stands in the whole tensor."""
+    if not has_windows(x, kernel, strides, dilations, pads, ceil):
+        nothing = no_windows(x, kernel, strides, dilations, pads, ceil)
+        return nothing, nothing.to(torch.int64)
     rank, shape = len(kernel), x.shape
     reach = ceil_pads(x, kernel, strides, dilations, pads) if ceil else list(pads)
     wide = x if x.is_floating_point() else x.to(torch.float64)

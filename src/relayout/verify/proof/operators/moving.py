@@ -69,12 +69,14 @@ def _split(call: NodeCall) -> list[TermValue]:
             raise NotKnownError("Split of an open length")
         last = minus(value.shape[axis], each * (parts - 1))
         lengths = (*([each] * (parts - 1)), last)
-    results, start = [], 0
+    results, start, whole = [], 0, value.shape[axis]
     for length in lengths:
         if not isinstance(length, int):
             raise NotKnownError("Split into open lengths")
         results.append(cut_out(call.table, value, axis, AxisPart(start, 1, length)))
         start += length
+    if isinstance(whole, int) and start != whole:
+        raise NotKnownError("Split into parts that are not the whole")
     return results
 
 
