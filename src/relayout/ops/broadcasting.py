@@ -157,13 +157,18 @@ FACTS: tuple[OpFacts, ...] = (
     broadcasting("Equal", lengths=_computing(entries.equal), evaluation=Evaluation.INTEGERS),
     broadcasting("Where", lengths=_computing(entries.selected), evaluation=Evaluation.MOVES),
     broadcasting("Max", "Min", evaluation=Evaluation.INTEGERS),
-    broadcasting("And", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Or"),
+    broadcasting(
+        *("And", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Or"),
+        evaluation=Evaluation.INTEGERS,
+    ),
     broadcasting("Pow", kernel=COSTLY),
     broadcasting("Mod", kernel=COSTLY, lengths=INFERRED, evaluation=Evaluation.INTEGERS),
     broadcasting(
-        *("BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Mean", "PRelu", "Sum", "Xor"),
+        *("BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Xor"),
         lengths=INFERRED,
+        evaluation=Evaluation.INTEGERS,
     ),
+    broadcasting("Mean", "PRelu", "Sum", lengths=INFERRED),
     broadcasting(
         "SwiGLU",
         kernel=KernelFacts(Kind.ELEMENTWISE, is_costly=True),

@@ -98,13 +98,12 @@ UNARY = (
     elementwise("Sqrt", kernel=COSTLY, numbers=NumberFacts(Evaluation.ROUNDED)),
     elementwise("Sigmoid", "Tanh", kernel=COSTLY, numbers=ACTIVATES),
     elementwise(
-        *("BitCast", "BitwiseNot", "Ceil", "Floor", "HardSwish", "IsInf", "IsNaN", "Round"),
-        *("Shrink", "ThresholdedRelu"),
+        *("BitCast", "HardSwish", "IsInf", "IsNaN", "Shrink", "ThresholdedRelu"),
     ),
+    elementwise("BitwiseNot", "Ceil", "Floor", "Round", numbers=ON_INTEGERS),
     elementwise("HardSigmoid", "LeakyRelu", numbers=ACTIVATES),
-    elementwise("Not", "Sign", kernel=EXACT),
     elementwise("Relu", kernel=EXACT, numbers=ACTIVATES),
-    elementwise("Abs", "Neg", kernel=EXACT, numbers=ON_INTEGERS),
+    elementwise("Abs", "Neg", "Not", "Sign", kernel=EXACT, numbers=ON_INTEGERS),
     elementwise(
         "Identity",
         kernel=KernelFacts(Kind.ELEMENTWISE, is_view=True, is_exact=True),
@@ -119,7 +118,11 @@ UNARY = (
 FACTS = (
     *UNARY,
     elementwise("Cast", kernel=EXACT, lengths=SAME_ENTRIES, numbers=ON_INTEGERS),
-    elementwise("CastLike", kernel=KernelFacts(Kind.ELEMENTWISE, (1,), is_exact=True)),
+    elementwise(
+        "CastLike",
+        kernel=KernelFacts(Kind.ELEMENTWISE, (1,), is_exact=True),
+        numbers=ON_INTEGERS,
+    ),
     elementwise("Clip", kernel=KernelFacts(_clip_kind, (1, 2)), numbers=ACTIVATES),
     OpFacts(
         ("Dropout",),

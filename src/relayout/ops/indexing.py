@@ -156,6 +156,7 @@ def _moved_columns(view: NodeView, lookup: Lookup, order: Permutation) -> Change
 
 
 MOVES = NumberFacts(Evaluation.MOVES)
+INTEGERS = NumberFacts(Evaluation.INTEGERS)
 
 FACTS: tuple[OpFacts, ...] = (
     OpFacts(
@@ -166,8 +167,8 @@ FACTS: tuple[OpFacts, ...] = (
         lengths=LengthFacts(entries.gathered),
         numbers=MOVES,
     ),
-    OpFacts(("GatherElements",), OpRule(elements), kernel=INJECTIVE),
-    OpFacts(("Scatter", "ScatterElements"), OpRule(elements), kernel=OPAQUE),
+    OpFacts(("GatherElements",), OpRule(elements), kernel=INJECTIVE, numbers=INTEGERS),
+    OpFacts(("Scatter", "ScatterElements"), OpRule(elements), kernel=OPAQUE, numbers=INTEGERS),
     OpFacts(("GatherND",), OpRule(gather_nd, pull_gather_nd), kernel=INJECTIVE, numbers=MOVES),
     OpFacts(("ScatterND",), OpRule(scatter_nd), kernel=OPAQUE, numbers=MOVES),
     OpFacts(("TensorScatter",), OpRule(tensor_scatter), kernel=OPAQUE),
@@ -176,6 +177,7 @@ FACTS: tuple[OpFacts, ...] = (
         OpRule(one_hot, pull_one_hot),
         kernel=KernelFacts(Kind.COMPLEX, shaping=(1,)),
         lengths=LengthFacts(is_shaped_by_constants=True),
+        numbers=INTEGERS,
     ),
     OpFacts(("NonZero",), barrier("NonZero lists what it finds in element order"), kernel=OPAQUE),
 )

@@ -252,6 +252,7 @@ FACTS: tuple[OpFacts, ...] = (
         OpRule(trilu),
         kernel=KernelFacts(Kind.ELEMENTWISE, (1,)),
         layout=CARRIES,
+        numbers=NumberFacts(Evaluation.INTEGERS),
     ),
     _block_move("DepthToSpace"),
     _block_move("SpaceToDepth"),

@@ -80,7 +80,10 @@ FACTS: tuple[OpFacts, ...] = (
         kernel=OPAQUE,
     ),
     OpFacts(
-        ("EyeLike",), barrier("EyeLike reads only the shape of its operand"), kernel=ELEMENTWISE
+        ("EyeLike",),
+        barrier("EyeLike reads only the shape of its operand"),
+        kernel=ELEMENTWISE,
+        numbers=INTEGERS,
     ),
     OpFacts(
         (

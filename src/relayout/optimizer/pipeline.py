@@ -25,6 +25,7 @@ from relayout.rewrite.dead import remove_dead
 from relayout.rewrite.einsum import FoldIntoEinsum
 from relayout.rewrite.factors import QuantisedMatrix
 from relayout.rewrite.folding import FoldConstants
+from relayout.rewrite.idle import DropIdle
 from relayout.rewrite.kernel_weights import store_weights
 from relayout.rewrite.learn_shape import LearnShape
 from relayout.rewrite.matmul import ExchangeWithVector, FoldIntoGemm, FoldIntoMatMul
@@ -258,6 +259,7 @@ def simplifying(target: Target) -> Sequence[Rewrite]:
     return (
         FoldConstants(),
         LearnShape(),
+        DropIdle(),
         DropIdentity(),
         ComposeChain(),
         FoldConstant(leaves_tied=True),

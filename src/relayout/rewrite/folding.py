@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -40,12 +40,16 @@ ROUNDED_TYPES = frozenset((ir.DataType.FLOAT, ir.DataType.DOUBLE))
 SHAPE_BYTES = 1 << 13
 """Shapes, axes and the like are smaller than this."""
 
+REDUCTION = "reduction"
+"""By this attribute some operators that place elements add them up instead."""
+
 
 @dataclass(frozen=True, slots=True)
 class FoldConstants:
     """What is computed from constants alone, by moving elements or by exact integer arithmetic.
 
-    Scales are computed too: one float by a step that every machine rounds alike.
+    Scales are computed too: one float by a step that every machine rounds alike; and floats that
+    come out without rounding, such as masks. Weights stay as they are given.
 
     Given:  s = Shape(x); t = Gather(s, 0); x of shape [2,3]
     Result: t is the constant 2
@@ -130,8 +134,8 @@ def _may_fold(node: ir.Node) -> bool:
     size = _bytes(result)
     if size is None:
         return False
-    if facts_of(node).numbers.evaluation is not Evaluation.MOVES:
-        return (_is_exact(result.dtype) and size <= SHAPE_BYTES) or _is_one_float(result)
+    if node.attributes.get_string(REDUCTION, "none") != "none":
+        return False
     return size <= max(SMALL_BYTES, _freed_bytes(node))
 
 
@@ -142,7 +146,7 @@ def _is_exact(dtype: ir.DataType) -> bool:
 def _is_one_float(value: ir.Value) -> bool:
     """Whether a value is one number, such as a scale, of a type in which all machines round alike.
 
-    Longer ones are weights, which stay as they are given.
+    Longer ones may be weights.
     """
     return value.dtype in ROUNDED_TYPES and _bytes(value) == item_bytes(value.dtype)
 
@@ -185,12 +189,39 @@ def _evaluated(node: ir.Node, editor: Editor) -> Array | None:
     integers = [array for array in feeds.values() if array.dtype.kind == "i"]
     if is_natural and any((array < 0).any() for array in integers):
         return None
+    evaluator = _evaluator(_alone(node, editor.region.version))
     try:
-        results = _evaluator(_alone(node, editor.region.version)).run(None, feeds, attributes={})
-    except (ValueError, IndexError, ZeroDivisionError, NotImplementedError):
+        array = _result(evaluator, feeds)
+        if _stays(node) and not _is_unrounded(array, evaluator, feeds):
+            return None
+    except (ValueError, IndexError, ZeroDivisionError, NotImplementedError, TypeError):
         # The operands do not fit together: the error that the runtime reports must stay.
         return None
-    return np.asarray(next(iter(results)))
+    return array
+
+
+def _result(evaluator: ReferenceEvaluator, feeds: Mapping[str, Array]) -> Array:
+    with np.errstate(all="ignore"):
+        return np.asarray(next(iter(evaluator.run(None, dict(feeds), attributes={}))))
+
+
+def _stays(node: ir.Node) -> bool:
+    """Whether a result may be weights that were computed, which stay unless nothing was rounded."""
+    result = node.outputs[0]
+    is_moved = facts_of(node).numbers.evaluation is Evaluation.MOVES
+    is_exact = result.dtype is not None and _is_exact(result.dtype)
+    return not (is_moved or is_exact or _is_one_float(result))
+
+
+def _is_unrounded(array: Array, evaluator: ReferenceEvaluator, feeds: Mapping[str, Array]) -> bool:
+    """Whether floats are the same when they are computed in more digits."""
+    if array.dtype not in (np.float16, np.float32):
+        return False
+    wider = {
+        name: fed.astype(np.float64) if fed.dtype.kind == "f" else fed
+        for name, fed in feeds.items()
+    }
+    return bool(np.isfinite(array).all()) and np.array_equal(array, _result(evaluator, wider))
 
 
 @lru_cache(maxsize=1024)

@@ -18,7 +18,7 @@ from relayout.verify.proof.views import array_of
 Array = np.ndarray[Any, Any]
 
 # Elements of operands and results, at most.
-LIMIT = 1 << 16
+LIMIT = 1 << 20
 # Views are followed as they are; others have bodies.
 NOT_FOLDED = (
     *("Constant", "ConstantOfShape", "Expand", "Flatten", "Identity", "If", "Loop", "Range"),

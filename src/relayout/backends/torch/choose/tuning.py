@@ -20,7 +20,7 @@ from relayout.optimizer.pipeline import Checking, Pass, Pipeline
 from relayout.rewrite.activations import RaiseGelu, RaiseSilu
 from relayout.rewrite.biases import JoinBiases
 from relayout.rewrite.dead import remove_dead
-from relayout.rewrite.idle import DropPad
+from relayout.rewrite.idle import DropIdle
 from relayout.rewrite.scales import FoldBatchNormalization, FoldScale
 from relayout.rewrite.worklist import Rewrite, rewrite_model
 
@@ -46,7 +46,7 @@ def tuned(program: Program, settings: TuningSettings | None = None) -> tuple[Pro
 def _simplified(program: Program) -> Program:
     """The program with scales and shifts after products in their weights, activations as one."""
     model = program.model.clone()
-    rewrites: list[Rewrite] = [FoldBatchNormalization(), FoldScale(), DropPad()]
+    rewrites: list[Rewrite] = [FoldBatchNormalization(), FoldScale(), DropIdle()]
     rewrites += [RaiseGelu(), RaiseSilu()]
     if program.device.startswith("cuda"):
         rewrites.append(JoinBiases())
