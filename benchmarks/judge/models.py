@@ -117,10 +117,19 @@ def _judged(scope: Scope) -> Generated:
     exact = tuple(value.exact for value in outputs)
     session, wanted = _first_run(model, first, scope.opset)
     # The reference evaluator broadcasts lengths that the standard forbids.
-    symbols = symbols if session.runtime == ORT else {}
+    symbols = _free(symbols, first) if session.runtime == ORT else {}
     others = (_case(session, feeds) for feeds in _other_feeds(scope, first, symbols))
     cases = (Case(first, wanted, exact), *(case for case in others if case is not None))
     return Generated(model, cases, session.runtime, frozenset(scope.model.placed))
+
+
+def _free(symbols: dict[str, dict[int, str]], feeds: dict[str, Any]) -> dict[str, dict[int, str]]:
+    """Lengths that may be others: those of lists are often how many axes or channels there are."""
+    bound = {name for key, axes in symbols.items() if feeds[key].ndim < 2 for name in axes.values()}
+    return {
+        key: {axis: name for axis, name in axes.items() if name not in bound}
+        for key, axes in symbols.items()
+    }
 
 
 def _first_run(

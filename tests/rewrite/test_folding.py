@@ -66,6 +66,13 @@ def test_masks_are_made_before_the_model_runs(text: str) -> None:
     assert_same_numbers(given, result, exact=True)
 
 
+def test_what_nothing_evaluates_here_stays() -> None:
+    text = """g (float[2] x) => (float[2] y)
+    <float[2] a = {1, 2}, int64[1] at = {0}, float[1] new = {3}>
+    { w = Scatter(a, at, new) y = Add(x, w) }"""
+    assert not rewrite_model(to_ir(parse(text, opset=9)), simplifying(TARGETS.of("onnx")))
+
+
 @pytest.mark.parametrize(
     "made",
     [

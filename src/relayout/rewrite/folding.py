@@ -189,13 +189,14 @@ def _evaluated(node: ir.Node, editor: Editor) -> Array | None:
     integers = [array for array in feeds.values() if array.dtype.kind == "i"]
     if is_natural and any((array < 0).any() for array in integers):
         return None
-    evaluator = _evaluator(_alone(node, editor.region.version))
     try:
+        evaluator = _evaluator(_alone(node, editor.region.version))
         array = _result(evaluator, feeds)
         if _stays(node) and not _is_unrounded(array, evaluator, feeds):
             return None
     except (ValueError, IndexError, ZeroDivisionError, NotImplementedError, TypeError):
-        # The operands do not fit together: the error that the runtime reports must stay.
+        # Nothing evaluates it here, or the operands do not fit together: then the error that the
+        # runtime reports must stay.
         return None
     return array
 
