@@ -74,6 +74,31 @@ def test_what_is_hidden_in_an_einsum_counts_as_moved() -> None:
     assert not any("no length may be 0" in notice for notice in notices)
 
 
+WITHOUT_ELEMENTS = """g (float[0,2,4] x) => (float[0,2,2] y) {
+    t = Transpose<perm=[0,2,1]>(x)
+    y = MatMul(x, t)
+}"""
+
+EINSUM_WITHOUT_ELEMENTS = """g (float[0,2,4] x) => (float[0,2,2] y) {
+    t = Transpose<perm=[0,2,1]>(x)
+    y = Einsum<equation="bij,bjk->bik">(x, t)
+}"""
+
+SUM_WITHOUT_ELEMENTS = """g (float[2,0,4] x, float[0,3,2] y) => (float[2,4,3] z) {
+    a = Transpose<perm=[0,2,1]>(x)
+    b = Transpose<perm=[2,0,1]>(y)
+    z = MatMul(a, b)
+}"""
+
+
+@pytest.mark.parametrize("text", [WITHOUT_ELEMENTS, EINSUM_WITHOUT_ELEMENTS, SUM_WITHOUT_ELEMENTS])
+def test_no_equation_is_changed_where_there_are_no_elements(text: str) -> None:
+    """ONNX Runtime ends its process on some equations of such operands, and runs others."""
+    given = parse(text)
+    result = optimize(given, minimize="count", einsum=True, verify=False)
+    assert canonical(result.model) == canonical(given)
+
+
 def test_nothing_is_stated_as_einsum_where_that_is_forbidden() -> None:
     result = optimised(ATTENTION, einsum=False)
     assert "Einsum" not in operators(result)

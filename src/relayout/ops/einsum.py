@@ -25,6 +25,8 @@ EINSUM_TYPES = frozenset(
 )
 """Runtimes have kernels of Einsum for these; some have none for shorter or unsigned numbers."""
 
+READS_NOTHING = "a runtime may end on an Einsum in another order where there are no elements"
+
 ROWS, SUMMED, COLUMNS = "xyz"
 BATCH = ascii_lowercase[: -len("xyz")]
 
@@ -40,6 +42,8 @@ def einsum(view: NodeView, order: Permutation) -> Transport | Refusal:
 
 def restated(view: NodeView, inputs: Orders, result: Permutation | None) -> Transport | Refusal:
     """The equation of an Einsum for every operand and the result in an order of its own."""
+    if reads_nothing(view):
+        return Refusal(READS_NOTHING)
     return _stated(equation_of(view), inputs, result)
 
 
@@ -68,10 +72,17 @@ def equation_of_product(view: NodeView) -> Equation | Refusal:
         return Refusal("MatMul has an operand of fewer than two axes, or of unknown rank")
     if not _same_batch(left, right):
         return Refusal("MatMul may repeat an operand along a batch axis")
+    if reads_nothing(view):
+        return Refusal(READS_NOTHING)
     batch = BATCH[: max(len(left), len(right)) - 2]
     first = _last(batch, len(left) - 2) + ROWS + SUMMED
     second = _last(batch, len(right) - 2) + SUMMED + COLUMNS
     return Equation((first, second), batch + ROWS + COLUMNS)
+
+
+def reads_nothing(view: NodeView) -> bool:
+    """Whether an operand surely has no elements; ONNX Runtime divides by lengths of an Einsum."""
+    return any(0 in (view.shape(index) or ()) for index in range(view.arity))
 
 
 def _last(letters: str, count: int) -> str:

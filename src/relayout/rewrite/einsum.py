@@ -11,7 +11,7 @@ from relayout.graph.editing.editor import Editor
 from relayout.graph.read import is_op, perm_of
 from relayout.layout.equation import Equation
 from relayout.layout.transport import Changes
-from relayout.ops.einsum import equation_of
+from relayout.ops.einsum import equation_of, reads_nothing
 from relayout.rewrite.worklist import consumers
 
 
@@ -29,7 +29,7 @@ class FoldIntoEinsum:
 
     def apply(self, node: ir.Node, editor: Editor) -> Iterable[ir.Node] | None:
         view = editor.region.view(node)
-        if view.unknown_attribute is not None:
+        if view.unknown_attribute is not None or reads_nothing(view):
             return None
         return _operand_folded(node, equation_of(view), editor) or _result_folded(
             node, equation_of(view), editor
