@@ -154,6 +154,20 @@ def test_pool_without_room_for_a_window_gives_no_elements(
     _agrees(_model(op_type, x, {}, kernel, is_open=is_open), {"x": x})
 
 
+@pytest.mark.parametrize("shape", [(0, 2, 3), (3, 2, 0), (3, 2, 4, 0), (1, 2, 0, 5, 1)])
+@pytest.mark.parametrize("side", [0, 2])
+@pytest.mark.parametrize("has_bias", [False, True], ids=("plain", "bias"))
+def test_convolutions_without_elements_see_their_padding(
+    shape: tuple[int, ...], side: int, has_bias: bool
+) -> None:
+    rank = len(shape) - 2
+    parameters = {"w": _counting(3, 2, *[1] * rank), "b": _counting(3)}
+    attributes = {"pads": [0] * rank + [side] * rank}
+    given = parameters if has_bias else {"w": parameters["w"]}
+    x = np.zeros(shape, np.float32)
+    _agrees(_model("Conv", x, given, attributes, is_open=False), {"x": x})
+
+
 def test_split_into_parts_without_elements() -> None:
     x, sizes = np.zeros(0, np.float32), _ints(0, 0, 0)
     model = _model("Split", x, {"s": sizes}, {}, is_open=False)

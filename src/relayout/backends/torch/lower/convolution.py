@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from relayout.backends.torch.lower.axes import short
-from relayout.backends.torch.lower.window import Window, window_of
+from relayout.backends.torch.lower.window import Window, window_of, windows_along
 from relayout.backends.torch.program.call import Call, Lowering
 from relayout.backends.torch.runtime import convolution as runtime
 
@@ -33,6 +33,10 @@ def convolution_of(call: Call, weight: int = 1) -> tuple[Window, int]:
 def conv(call: Call) -> str:
     window, groups = convolution_of(call)
     _check_rank(call, window)
+    counts = windows_along(call, window, ceil=False)
+    if counts is not None and 0 in (call.shape(0) or ()):
+        given = (call.tensor(0), call.tensor(1), call.optional(2))
+        return call.helper(runtime.conv_of_nothing, *given, tuple(counts))
     text = call.tensor(0)
     if window.padding is None:
         text = call.let(window.padded(call, text), "padded")

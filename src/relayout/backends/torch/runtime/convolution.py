@@ -11,6 +11,12 @@ import torch
 from torch.nn import functional as F
 
 
+def conv_of_nothing(x: Any, weight: Any, bias: Any, counts: Sequence[int]) -> Any:
+    """A tensor without elements, which torch refuses: all that windows see is padding."""
+    result = x.new_zeros((len(x), len(weight), *counts))
+    return result if bias is None else result + bias.reshape(-1, *[1] * len(counts))
+
+
 def conv_transpose_by(
     x: Any,
     weight: Any,
