@@ -1,10 +1,12 @@
 """Random whole models through every target and through torch.
 
 python -m benchmarks.judge --models 1000 [--seed 0] [--targets onnx ort] [--compile 4] [--tune 0]
+    [--verify 50]
 
 Each model is valid and runs as given, else it is dropped and counted. It is optimised for each
 target, without verification, and what that gives is run on the same inputs and compared here:
-integers by every bit. Failures are written as reduced models. Exit code 1 if there is one.
+integers by every bit. Some are optimised with verification too, which must deliver what is right.
+Failures are written as reduced models. Exit code 1 if there is one.
 """
 
 from __future__ import annotations
@@ -19,10 +21,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from benchmarks.judge.verdicts import FAILURES
 from relayout.targets.target import TARGETS
 
 ENDED = "ended the process"
-FAILED = frozenset({"wrong", "crashed", ENDED})
+FAILED = FAILURES | {ENDED}
 SHOWN_EVERY = 1000
 """Models after which the counts so far are shown, since a run takes hours."""
 
@@ -69,6 +72,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--targets", nargs="*", default=sorted(TARGETS))
     parser.add_argument("--compile", type=int, default=4, help="every so many models; 0: none")
     parser.add_argument("--tune", type=int, default=0, help="with kernels chosen, likewise")
+    parser.add_argument("--verify", type=int, default=50, help="with verification, likewise")
     parser.add_argument("--output", type=Path, default=Path("judged"), help="folder for failures")
     parser.add_argument("--reasons", type=int, default=30, help="how many reasons are printed")
     return parser.parse_args()
@@ -78,7 +82,8 @@ def _records(options: argparse.Namespace, tally: Tally) -> Iterator[dict[str, st
     """What workers report; one that ends is followed by another, from the next model on."""
     seed, end = options.seed, options.seed + options.models
     while seed < end:
-        settings = [str(n) for n in (seed, end, options.compile, options.tune, options.output)]
+        every = (options.compile, options.tune, options.verify)
+        settings = [str(setting) for setting in (seed, end, *every, options.output)]
         command = [sys.executable, "-m", "benchmarks.judge.worker", *settings, *options.targets]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as worker:
             doing = "starting"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -95,11 +95,17 @@ def _as_older(model: onnx.ModelProto) -> onnx.ModelProto:
     return older
 
 
-def _check_unchanged(model: onnx.ModelProto, version: int) -> None:
+def nodes_of(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
+    """All nodes, those of bodies and functions among them."""
     nodes = [*model.graph.node, *(node for made in model.functions for node in made.node)]
     while nodes:
         node = nodes.pop()
+        yield node
         nodes.extend(inner for attribute in node.attribute for inner in attribute.g.node)
+
+
+def _check_unchanged(model: onnx.ModelProto, version: int) -> None:
+    for node in nodes_of(model):
         schemas = [schema_of(node.op_type, at, node.domain) for at in (version, NEWEST_OF_ORT)]
         since = [schema and schema.since_version for schema in schemas]
         if not node.domain and since[0] != since[1]:

@@ -1,4 +1,4 @@
-"""What becomes of a model: by each target, and by torch."""
+"""What becomes of a model: by each target, with verification, and by torch."""
 
 from __future__ import annotations
 
@@ -13,14 +13,25 @@ import onnx
 
 import relayout
 from benchmarks.judge.models import Case, Generated
-from benchmarks.judge.running import REFERENCE, NotRunError, Session, difference, runtimes_for
+from benchmarks.judge.running import (
+    REFERENCE,
+    NotRunError,
+    Session,
+    difference,
+    nodes_of,
+    runtimes_for,
+)
 from relayout.errors import RelayoutError
 from relayout.targets.channels_last import OPERATORS
-from relayout.targets.target import TARGETS
+from relayout.targets.target import ONNX, TARGETS
 
 EQUAL, WRONG, CRASHED, REFUSED, UNJUDGED = "equal", "wrong", "crashed", "refused", "not judged"
+HELD_BACK = "right but not delivered"
+FAILURES = frozenset({WRONG, CRASHED, HELD_BACK})
 PLAIN, TUNED = "compile --plain", "compile"
 COMPILED = (PLAIN, TUNED)
+VERIFIED = "verified"
+"""As users optimise by default, who are delivered nothing where verification settles nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +44,12 @@ class Verdict:
 
     @property
     def failed(self) -> bool:
-        return self.kind in {WRONG, CRASHED}
+        return self.kind in FAILURES
 
 
 def judged(given: Generated, road: str, objective: str) -> Verdict:
     """The verdict on a target, or on torch."""
-    judge = _compiled if road in COMPILED else _optimised
+    judge = {VERIFIED: _delivered, **dict.fromkeys(COMPILED, _compiled)}.get(road, _optimised)
     try:
         return judge(given, road, objective)
     except RelayoutError as error:
@@ -57,6 +68,16 @@ def _optimised(given: Generated, road: str, objective: str) -> Verdict:
         return _compared(given.cases, Session.of(result, given.runtime), road)
     except NotRunError:
         return _second_opinion(given, result, road)
+
+
+def _delivered(given: Generated, _: str, objective: str) -> Verdict:
+    """A right result that is not delivered is as much of a failure as a wrong one that is."""
+    result = relayout.optimize(given.model, minimize=objective)
+    if result.accepted:
+        return _compared(given.cases, Session.of(result.model, given.runtime), VERIFIED)
+    unverified = _optimised(given, ONNX.name, objective)
+    kind = HELD_BACK if unverified.kind == EQUAL else unverified.kind
+    return Verdict(VERIFIED, kind, str(result))
 
 
 def _compared(cases: Sequence[Case], session: Session, road: str) -> Verdict:
@@ -113,32 +134,24 @@ def _place(error: Exception) -> str:
 
 
 def roads_of(
-    given: Generated, targets: Sequence[str], *, plain: bool, tuned: bool
+    given: Generated, targets: Sequence[str], *, plain: bool, tuned: bool, verified: bool
 ) -> Iterator[str]:
-    """The roads that a model takes: every target, and torch if asked for.
+    """The roads that a model takes: every target, torch and verification if asked for.
 
     Targets that differ in the order of weights alone are one road for a model without such weights,
     named after the first of them.
     """
     named = {target: TARGETS.of(target) for target in targets}
     ordered = [name for name, target in named.items() if target.weights is not None]
-    alike = set(ordered[1:]) if WEIGHTED.isdisjoint(_op_types(given.model)) else set()
+    op_types = {node.op_type for node in nodes_of(given.model)}
+    alike = set(ordered[1:]) if WEIGHTED.isdisjoint(op_types) else set()
     yield from (target for target in targets if target not in alike)
     if plain:
         yield PLAIN
     if tuned:
         yield TUNED
+    if verified:
+        yield VERIFIED
 
 
 WEIGHTED = {operator.op_type for operator in OPERATORS if operator.weight is not None}
-
-
-def _op_types(model: onnx.ModelProto) -> set[str]:
-    """Of all nodes, those of bodies and functions among them."""
-    nodes = [*model.graph.node, *(node for made in model.functions for node in made.node)]
-    found = set()
-    while nodes:
-        node = nodes.pop()
-        found.add(node.op_type)
-        nodes.extend(inner for attribute in node.attribute for inner in attribute.g.node)
-    return found

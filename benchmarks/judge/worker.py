@@ -15,13 +15,13 @@ import onnx
 
 from benchmarks.judge.models import DroppedError, Generated, generated
 from benchmarks.judge.reducing import reduced
-from benchmarks.judge.verdicts import PLAIN, TUNED, Verdict, judged, roads_of
+from benchmarks.judge.verdicts import PLAIN, TUNED, VERIFIED, Verdict, judged, roads_of
 
 
 def main(arguments: Sequence[str]) -> None:
     warnings.simplefilter("ignore")
-    first, end, plain, tuned = map(int, arguments[:4])
-    folder, targets = Path(arguments[4]), arguments[5:]
+    first, end, plain, tuned, verified = map(int, arguments[:5])
+    folder, targets = Path(arguments[5]), arguments[6:]
     for seed in range(first, end):
         _say({"doing": "generating", "seed": seed})
         try:
@@ -31,7 +31,10 @@ def main(arguments: Sequence[str]) -> None:
             continue
         objective = "count" if _drawn(seed, 2, "objective") else "bytes"
         roads = roads_of(
-            *(given, targets), plain=_drawn(seed, plain, PLAIN), tuned=_drawn(seed, tuned, TUNED)
+            *(given, targets),
+            plain=_drawn(seed, plain, PLAIN),
+            tuned=_drawn(seed, tuned, TUNED),
+            verified=_drawn(seed, verified, VERIFIED),
         )
         for road in roads:
             _say({"doing": road, "seed": seed})

@@ -17,8 +17,9 @@ from benchmarks.judge.models import NEWEST, OLDEST, Case, DroppedError, Generate
 from benchmarks.judge.reducing import reduced
 from benchmarks.judge.running import NEWEST_OF_ORT, ORT, REFERENCE, difference, run
 from benchmarks.judge.scope import Interface, InvalidError, Scope
-from benchmarks.judge.verdicts import EQUAL, judged
+from benchmarks.judge.verdicts import EQUAL, HELD_BACK, VERIFIED, judged
 from benchmarks.judge.views import fresh, view
+from relayout.api import Result
 from relayout.ops.registry import FACTS
 from relayout.ops.rule import NOTHING_KNOWN
 
@@ -104,8 +105,15 @@ def test_models_of_every_opset_are_valid_and_alike_each_time() -> None:
 @pytest.mark.parametrize("seed", range(101, 106))
 def test_a_model_is_right_on_every_target(seed: int) -> None:
     given = generated(seed)
-    for target in ("onnx", "ort", "nhwc"):
-        assert judged(given, target, "count").kind == EQUAL
+    for road in ("onnx", "ort", "nhwc", VERIFIED):
+        assert judged(given, road, "count").kind == EQUAL
+
+
+def test_a_right_result_that_is_not_delivered_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Result, "accepted", False)
+    verdict = judged(generated(101), VERIFIED, "count")
+    assert verdict.kind == HELD_BACK
+    assert verdict.failed
 
 
 def test_one_element_in_another_place_is_found() -> None:

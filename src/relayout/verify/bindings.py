@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29)
 # What models are commonly built for. The first is large enough that strided layers leave more
 # than one element an axis; then come smaller ones, text lines, crops, pictures, audio windows.
 SIZES = (64, 32, 16, 8, 48, 96, 128, 224, 256, 320, 512, 640, 1024, 1536, 4000, 16000)
+MOST_FIXED = 8
 RANKS = (4, 3, 2, 5, 1, 0)
 LARGEST_INPUT = 1 << 22
 
@@ -53,7 +55,8 @@ def binding_groups(
     ones, twos = ({dim.name: size for dim in dims} for size in (1, 2))
     seen: list[Binding] = []
     groups = []
-    for candidates in (_different(dims), _large(dims), [ones], [twos]):
+    large = chain(_large(dims), _as_fixed(dims, ports))
+    for candidates in (_different(dims), large, [ones], [twos]):
         group = []
         for chosen in candidates:
             binding = _completed(chosen, known, ports)
@@ -115,6 +118,13 @@ def _large(dims: Sequence[OpenDim]) -> Iterator[Binding]:
         yield _sized(dims, batch=1, size=size, step=size // 2)
         yield _sized(dims, batch=1, size=size, step=0)
     for size in SIZES:
+        yield {dim.name: size for dim in dims}
+
+
+def _as_fixed(dims: Sequence[OpenDim], ports: Sequence[Port]) -> Iterator[Binding]:
+    """The sizes of fixed axes, since some models run only where an open one is as long."""
+    fixed = {size for port in ports for size in port.dims or () if isinstance(size, int)}
+    for size in sorted(size for size in fixed if size > 0)[:MOST_FIXED]:
         yield {dim.name: size for dim in dims}
 
 
