@@ -57,6 +57,21 @@ def test_sizes_the_model_refuses_are_passed_over(tmp_path: Path) -> None:
         assert all(b["H"] % size == 0 and b["W"] % size == 0 for b in verdict.bindings)
 
 
+def test_an_open_size_may_have_to_be_that_of_a_fixed_axis(tmp_path: Path) -> None:
+    """Shapes are not followed through sequences."""
+    nodes = [
+        node("SequenceConstruct", ["x"], ["s"]),
+        node("SequenceAt", ["s", "first"], ["a"]),
+        node("MatMul", ["a", "a"], ["y"]),
+    ]
+    first = constant("first", 0, np.int64)
+    shape = ("N", 37)
+    path = save(
+        tmp_path / "a.onnx", nodes, [tensor("x", shape)], [tensor("y", (None,) * 2)], [first]
+    )
+    assert compare(path, path).bindings == ({"N": 37},)
+
+
 def test_the_caller_gives_sizes(tmp_path: Path) -> None:
     path = one_node(tmp_path / "a.onnx", "Relu", ("N", "M", None))
     options = NumericOptions(dims={"N": 4, "x[2]": 9})
