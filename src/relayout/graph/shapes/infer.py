@@ -20,6 +20,7 @@ from relayout.graph.shapes.claims import (
     is_informative,
     without_lengths,
 )
+from relayout.graph.shapes.old_slices import as_given, may_be_untrue, with_true_slices
 from relayout.graph.shapes.propagation import MOST_ENTRIES, most_entries
 from relayout.graph.shapes.ranks import derived_shapes
 
@@ -133,6 +134,13 @@ _FAILURES = (
 
 
 def _run(model: onnx.ModelProto, notices: list[str]) -> onnx.ModelProto:
+    result = _by_onnx(model, notices)
+    if not may_be_untrue(result):
+        return result
+    return as_given(_by_onnx(with_true_slices(model), notices), model)
+
+
+def _by_onnx(model: onnx.ModelProto, notices: list[str]) -> onnx.ModelProto:
     entries = most_entries(model)
     try:
         if entries <= MOST_ENTRIES:

@@ -10,8 +10,9 @@ from onnx.checker import ValidationError
 from onnx.shape_inference import InferenceError
 
 from relayout.graph.messages.inferable import make_inferable
-from relayout.graph.read import constant_of, schema_of
+from relayout.graph.read import constant_of, is_op, schema_of
 from relayout.graph.region import subgraphs_of
+from relayout.graph.shapes.old_slices import TRUE_SINCE, UNTRUE_AT
 
 
 def is_unreadable(node: ir.Node) -> bool:
@@ -39,7 +40,8 @@ def inferred_types(
 
     Nothing is inferred for a node that is not valid: whoever uses it reports that better.
     """
-    schema = schema_of(node.op_type, version, node.domain)
+    is_old_slice = is_op(node, "Slice") and version == UNTRUE_AT
+    schema = schema_of(node.op_type, TRUE_SINCE if is_old_slice else version, node.domain)
     operands = [value for value in node.inputs if value is not None]
     if schema is None or any(value.type is None for value in operands) or is_unreadable(node):
         return {}
