@@ -22,6 +22,7 @@ from relayout.backends.torch.lower import (
     pooling,
     product,
     quantization,
+    quantized_elements,
     recurrent,
     reduction,
     resize,
@@ -61,7 +62,11 @@ LOWERINGS: dict[tuple[str, str], Lowering] = {
         for family in FAMILIES
         for op_type, lowering in family.LOWERINGS.items()
     },
-    **{(contrib.DOMAIN, op_type): lowering for op_type, lowering in contrib.LOWERINGS.items()},
+    **{
+        (contrib.DOMAIN, op_type): lowering
+        for family in (contrib, quantized_elements)
+        for op_type, lowering in family.LOWERINGS.items()
+    },
 }
 
 
