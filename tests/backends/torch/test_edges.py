@@ -168,6 +168,22 @@ def test_convolutions_without_elements_see_their_padding(
     _agrees(_model("Conv", x, given, attributes, is_open=False), {"x": x})
 
 
+@pytest.mark.parametrize("size", [1, 2])
+@pytest.mark.parametrize("is_open", [False, True], ids=("fixed", "open"))
+def test_padding_may_take_away_all_that_a_transposed_convolution_makes(
+    size: int, is_open: bool
+) -> None:
+    x, weight = _counting(1, 3, size, 4), _counting(3, 2, 2, 2)
+    model = _model("ConvTranspose", x, {"w": weight}, {"pads": [1, 1, 1, 1]}, is_open=is_open)
+    _agrees(model, {"x": x})
+
+
+def test_slopes_for_channels_that_are_open() -> None:
+    x, slopes = _counting(2, 3, 4, 5) - 60, _counting(3, 1, 1)
+    for is_open in (False, True):
+        _agrees(_model("PRelu", x, {"s": slopes}, {}, is_open=is_open), {"x": x})
+
+
 def test_split_into_parts_without_elements() -> None:
     x, sizes = np.zeros(0, np.float32), _ints(0, 0, 0)
     model = _model("Split", x, {"s": sizes}, {}, is_open=False)

@@ -64,8 +64,8 @@ def _bound(call: Call, index: int, name: str) -> str:
 
 def p_relu(call: Call) -> str:
     """F.prelu takes one slope for each channel; other slopes are broadcast."""
-    shape, rank = call.shape(1), call.rank(0)
-    if shape is None or rank is None or len(shape) != rank - 1 or shape[1:] != (1,) * (rank - 2):
+    lengths, shape = call.shape(0), call.shape(1)
+    if lengths is None or len(lengths) < 2 or shape != (lengths[1], *[1] * (len(lengths) - 2)):
         return call.helper(runtime.p_relu, *call.tensors)
     return f"F.prelu({call.tensor(0)}, {call.tensor(1)}.reshape(-1))"
 

@@ -71,7 +71,7 @@ def conv_transpose(call: Call) -> str:
         more < max(stride, step)
         for more, stride, step in zip(extra, strides, dilations, strict=True)
     )
-    if window.padding is None or not is_plain:
+    if window.padding is None or not is_plain or _may_be_cut_away(call, window):
         return call.helper(
             runtime.conv_transpose_by, *given, strides, dilations, extra, groups, pads
         )
@@ -80,6 +80,17 @@ def conv_transpose(call: Call) -> str:
     text += f", groups={groups}" if groups != 1 else ""
     bias = f", {given[2]}" if call.has(2) else ""
     return f"F.conv_transpose{window.rank}d({given[0]}, {given[1]}{bias}{text})"
+
+
+def _may_be_cut_away(call: Call, window: Window) -> bool:
+    """Whether the padding may be all that there is along an axis, which torch refuses."""
+    lengths = call.shape(0) or (None,) * (2 + window.rank)
+    pads = window.padding or ()
+    sides = zip(lengths[2:], window.kernel, window.strides, window.dilations, pads, strict=True)
+    return any(
+        2 * pad >= (length - 1 if isinstance(length, int) else 0) * stride + (size - 1) * step + 1
+        for length, size, stride, step, pad in sides
+    )
 
 
 def deform_conv(call: Call) -> str:
