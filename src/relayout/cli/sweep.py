@@ -16,6 +16,7 @@ from relayout.cli.terminal import count, gigabytes, progress, show
 from relayout.errors import RelayoutError
 
 if TYPE_CHECKING:
+    from relayout.sweep.executor import Executor
     from relayout.sweep.job import SweptCall
     from relayout.sweep.run import ModelSweep, SweepProgress
 
@@ -29,6 +30,7 @@ EXAMPLE = "relayout sweep models/ -o swept/ --jobs 4"
 SWEPT_NAMES = ("optimize", "fuse", "compile", "check", "bench")
 EMITTED = ("slurm", "snakemake")
 EMIT_HELP = "run nothing; write a job array or a workflow into OUT/ that runs the sweep in parts"
+COPIES_HELP = "send models to the nodes of the cluster, which see other folders than this machine"
 OWN = ("output", "report", "certificate", "json")
 """Options of commands that a sweep gives itself, or that name one file."""
 
@@ -58,6 +60,10 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--part", type=_part, metavar="1/8", help="only this part of the models, for clusters"
     )
+    parser.add_argument(
+        "--ray", metavar="ADDRESS", help="run on a Ray cluster ('auto', or host:port of its head)"
+    )
+    parser.add_argument("--ray-copies", action="store_true", help=COPIES_HELP)
     parser.add_argument("--emit", choices=EMITTED, help=EMIT_HELP)
     parser.add_argument("--json", action="store_true", help="print JSON")
     kept = "what is done is kept, and the same call goes on from there"
@@ -73,7 +79,6 @@ def _part(text: str) -> tuple[int, int]:
 
 
 def run(options: argparse.Namespace) -> int:
-    from relayout.sweep.pool import Pool
     from relayout.sweep.run import ModelSweep, all_done
 
     asked = _asked(options.swept, options.more)
@@ -84,14 +89,26 @@ def run(options: argparse.Namespace) -> int:
         return _emit(options, sweep)
     if options.part is not None:
         sweep = sweep.part(options.part)
-    pool = Pool(_size(options, sweep))
+    executor = _executor(options, sweep)
     with _told() as tell:
-        records = sweep.run(pool, tell)
+        records = sweep.run(executor, tell)
     written = sweep.write(records) if options.part is None else []
     table = [str(path) for path in written]
     listed = [_brief(record) for record in records]
     show(options, {"models": listed, "files": table}, _lines(listed, table))
     return DONE if all_done(records) else REFUSED
+
+
+def _executor(options: argparse.Namespace, sweep: ModelSweep) -> Executor:
+    """What runs the jobs: a cluster if one is named, else processes of this machine."""
+    from relayout.sweep.pool import Pool
+    from relayout.sweep.ray_cluster import RayCluster
+
+    if options.ray is None:
+        if options.ray_copies:
+            raise RelayoutError("--ray-copies is for a cluster: name one by --ray ADDRESS")
+        return Pool(_size(options, sweep))
+    return RayCluster(options.ray, options.ray_copies, options.jobs)
 
 
 def _emit(options: argparse.Namespace, sweep: ModelSweep) -> int:

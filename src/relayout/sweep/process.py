@@ -17,6 +17,8 @@ from typing import Any, TypeAlias
 from relayout.sweep.job import ANSWER, MESSAGES, Job
 
 SweepRecord: TypeAlias = dict[str, Any]
+JobOutcome: TypeAlias = dict[str, Any]
+"""The part of a record that the process of a job is needed for."""
 
 DONE, REFUSED, FAILED, TIMED_OUT, CRASHED = "done", "refused", "failed", "timed out", "crashed"
 STATUSES = {0: DONE, 1: REFUSED, 2: FAILED}
@@ -33,8 +35,8 @@ _LAST = 500
 """Characters of what a process wrote last that a record keeps."""
 
 
-def run_job(job: Job, program: Sequence[str] = PROGRAM) -> SweepRecord:
-    """The record of a job, once its process has ended; an interrupt ends the process too."""
+def run_job(job: Job, program: Sequence[str] = PROGRAM) -> JobOutcome:
+    """What became of a job, once its process has ended; an interrupt ends the process too."""
     process = JobProcess.started(job, program)
     try:
         while not process.has_ended():
@@ -42,7 +44,7 @@ def run_job(job: Job, program: Sequence[str] = PROGRAM) -> SweepRecord:
     except BaseException:
         process.end()
         raise
-    return process.record()
+    return process.outcome()
 
 
 @dataclass
@@ -95,22 +97,23 @@ class JobProcess:
             os.killpg(self.process.pid, number)
 
     def record(self) -> SweepRecord:
+        return self.job.finished(self.outcome())
+
+    def outcome(self) -> JobOutcome:
+        """What the process did and answered; its own files are removed."""
         answer = _read_json(self.job.folder / ANSWER)
         last = (self.job.folder / MESSAGES).read_text(errors="replace").strip()[-_LAST:]
         code = self.process.returncode
         status = TIMED_OUT if self.timed_out else STATUSES.get(code, CRASHED)
-        record = self.job.finished(
-            {
-                "status": status,
-                "code": code,
-                "seconds": round(time.monotonic() - self.began, 3),
-                "error": "" if status == DONE else _error(status, answer, last),
-                "answer": answer,
-            }
-        )
         for name in (ANSWER, MESSAGES):
             (self.job.folder / name).unlink()
-        return record
+        return {
+            "status": status,
+            "code": code,
+            "seconds": round(time.monotonic() - self.began, 3),
+            "error": "" if status == DONE else _error(status, answer, last),
+            "answer": answer,
+        }
 
 
 def _error(status: str, answer: Mapping[str, Any], last: str) -> str:
