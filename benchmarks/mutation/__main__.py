@@ -53,13 +53,13 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60, help="of CPU for one mutant, at most")
     parser.add_argument("--report", type=Path, default=Path("mutants.jsonl"))
     parser.add_argument("--only", default="", help="mutants whose line holds this text")
+    parser.add_argument("--kept", type=Path, help="file that keeps which test calls what")
     parser.add_argument("--tests", nargs="*", help="in place of those of the room")
     given = parser.parse_args()
     room = ROOMS[given.room]
     folders = [PACKAGE / folder for folder in room.folders]
-    run = MutationRun(
-        ROOT, folders, given.mutants, given.seed, given.seconds, given.report, given.only
-    )
+    drawn = (given.mutants, given.seed, given.seconds)
+    run = MutationRun(ROOT, folders, *drawn, given.report, given.only, given.kept)
     tests = [str(ROOT / test) for test in given.tests or room.tests]
     pytest.main(["-q", "-p", "no:cacheprovider", "-p", "no:xdist", *tests], plugins=[run])
     _show(run)

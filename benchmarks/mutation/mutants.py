@@ -50,15 +50,20 @@ class Mutant:
     line: int
     what: str
 
-    def code(self) -> CodeType:
-        """The changed function."""
+    def codes(self) -> dict[tuple[str, int], CodeType]:
+        """The changed function, and those that are made inside of it, by name and line."""
         tree = ast.parse(self.path.read_text(encoding="utf-8"))
         for number, (function, _, apply) in enumerate(_changes(tree)):
             if number == self.number:
                 apply()
                 ast.fix_missing_locations(tree)
                 module = compile(tree, str(self.path), "exec", dont_inherit=True)
-                return next(code for code in _codes(module) if code.co_qualname == function)
+                found = {(c.co_qualname, c.co_firstlineno): c for c in _codes(module)}
+                return {
+                    (name, line): code
+                    for (name, line), code in found.items()
+                    if name.partition(".<locals>")[0] == function
+                }
         raise LookupError(self)
 
     def text(self, root: Path) -> str:
@@ -153,18 +158,26 @@ def _signs(node: ast.UnaryOp) -> Changes:
 
 def _conditions(node: ast.If | ast.IfExp) -> Changes:
     for truth in (True, False):
-        yield f"the condition is {truth}", _assigning(node, "test", ast.Constant(truth))
+        kept = _not_asked(truth, node.test)
+        yield f"the condition is {truth}", _assigning(node, "test", kept)
 
 
 def _filters(node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) -> Changes:
     for loop in node.generators:
         if loop.ifs:
-            yield "the filter is left out", _assigning(loop, "ifs", [])
+            kept = [_not_asked(True, one) for one in loop.ifs]
+            yield "the filter is left out", _assigning(loop, "ifs", kept)
 
 
 def _steps(node: ast.Expr) -> Changes:
     if isinstance(node.value, ast.Call):
-        yield "the call is left out", _assigning(node, "value", ast.Constant(None))
+        yield "the call is left out", _assigning(node, "value", _not_asked(False, node.value))
+
+
+def _not_asked(truth: bool, node: ast.expr) -> ast.expr:
+    """A constant in place of a node, whose names stay: a closure keeps all that it holds."""
+    operator = ast.Or() if truth else ast.And()
+    return ast.BoolOp(operator, [ast.Constant(truth), node])
 
 
 def _constants(node: ast.Constant) -> Changes:

@@ -39,13 +39,15 @@ class MutationRun:
     """For all tests of one mutant together."""
     report: Path
     only: str = ""
+    kept: Path | None = None
+    """Where what each test calls is kept for later runs; it is taken as it is there."""
     found: list[tuple[Mutant, str, str]] = field(default_factory=list)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         files = [path for folder in self.folders for path in sources(folder)]
         named = frozenset(map(str, files))
-        covering = _covering(session.items, named)
+        covering = _covering(session.items, named, self.kept)
         live = Live(named, "relayout")
         with self.report.open("w", encoding="utf-8") as report:
             for mutant in self._drawn(files, live):
@@ -88,17 +90,27 @@ def _is_in(mutant: Mutant, places: set[Place]) -> bool:
 
 
 def _covering(
-    items: Sequence[pytest.Item], files: frozenset[str]
+    items: Sequence[pytest.Item], files: frozenset[str], kept: Path | None
 ) -> list[tuple[set[Place], float, pytest.Item]]:
     """The tests that pass, with what they call."""
-    found = []
+    known: dict[str, tuple[list[Place], float]] = {}
+    if kept is not None and kept.exists():
+        known = json.loads(kept.read_text(encoding="utf-8"))
     for item in items:
-        start = time.process_time()
-        with calls(files) as places:
-            outcome = _outcome(item)
-        if outcome is None and places:
-            found.append((places, time.process_time() - start, item))
-    return found
+        if item.nodeid not in known:
+            known[item.nodeid] = _watched(item, files)
+    if kept is not None:
+        kept.write_text(json.dumps(known), encoding="utf-8")
+    found = ((known[item.nodeid], item) for item in items)
+    return [({(f, n) for f, n in places}, spent, item) for (places, spent), item in found if places]
+
+
+def _watched(item: pytest.Item, files: frozenset[str]) -> tuple[list[Place], float]:
+    """What a test calls, nothing if it fails, and its seconds."""
+    start = time.process_time()
+    with calls(files) as places:
+        outcome = _outcome(item)
+    return sorted(places) if outcome is None else [], time.process_time() - start
 
 
 def _outcome(item: pytest.Item) -> str | None:

@@ -99,7 +99,7 @@ def _quantised() -> Iterator[Sample]:
         whole = {"channels_last": last}
         yield _contrib("QLinearGlobalAveragePool", [source, *data, *data], four, **whole)
     yield _microsoft("NhwcMaxPool", _bytes(2, 5, 6, 3), kernel_shape=[2, 3], strides=[1, 2])
-    steps = [np.array([0.5, 1, 2], np.float32), np.array([1, 2, 3], np.uint8)]
+    steps: list[Array] = [np.array([0.5, 1, 2], np.float32), np.array([1, 2, 3], np.uint8)]
     for op_type, kind in (("QuantizeLinear", np.float32), ("DequantizeLinear", np.uint8)):
         yield _microsoft(op_type, counting(2, 3, 4, dtype=kind), *steps, axis=1)
         yield _microsoft(op_type, counting(2, 3, 4, dtype=kind), *_step(0.5, 3))
@@ -111,6 +111,8 @@ def _normalisations() -> Iterator[Sample]:
     yield _microsoft("SkipLayerNormalization", *rows, *numbers, epsilon=0.5)
     yield _microsoft("SkipLayerNormalization", *rows, *numbers[:2])
     yield _microsoft("SkipSimplifiedLayerNormalization", *rows, *numbers[:2], epsilon=0.5)
+    with_statistics = [*rows[:1], *numbers[:2]]
+    yield Sample("LayerNormalization", 17, with_statistics, outputs=3, runtime="ort")
     yield Sample(
         "SimplifiedLayerNormalization", 17, [rows[0], numbers[0]], {"epsilon": 0.5}, runtime="ort"
     )

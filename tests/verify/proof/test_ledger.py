@@ -88,7 +88,7 @@ OTHERS = {
     "a window": Pair(
         ATTENTION,
         WRITTEN_OUT,
-        "y = Attention <left_window_size = 1> (q, k, v)",
+        "y = Attention <left_window_size = 0> (q, k, v)",
         opset=25,
         constants={"half": np.array(0.5, np.float32)},
     ),

@@ -238,6 +238,18 @@ PAIRS = {
         "y = Mul (x, p)",
         constants={"p": ramp(3, 2), "q": ramp(3, 2), "p'": np.ascontiguousarray(ramp(3, 2).T * 2)},
     ),
+    "the first place of an open axis": Pair(
+        "float[n,3] x",
+        "a = Gather <axis = 0> (x, zero) y = Relu (a)",
+        "a = Slice (x, first, one, first) b = Squeeze (a, first) y = Relu (b)",
+        constants={"zero": np.array(0, np.int64), "first": whole(0), "one": whole(1)},
+    ),
+    "a constant transposed and merged": Pair(
+        "float[6] x",
+        "a = Transpose (c) b = Reshape (a, six) y = Add (x, b)",
+        "y = Add (x, c)",
+        constants={"c": ramp(2, 3), "c'": ramp(2, 3).T.reshape(6), "six": whole(6)},
+    ),
     "DepthToSpace written out": Pair(
         "float[1,8,2,3] x",
         "y = DepthToSpace <blocksize = 2> (x)",

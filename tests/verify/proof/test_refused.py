@@ -197,6 +197,12 @@ NOT_RUN = {
                => (bool go, float[3] q, float[3] t) {
                go = Identity (g) q = Neg (r) t = Relu (p) }>""",
     ),
+    "axes of what another domain makes, counted from either end": Pair(
+        "float[2,2] x",
+        "a = own.Concat (x) y = ReduceSum (a, one)",
+        "a = own.Concat (x) y = ReduceSum (a, last)",
+        constants={"one": whole(1), "last": whole(-1)},
+    ),
     "two draws for one": Pair(
         "float[3] x",
         "a = RandomNormal <shape = [3]> () b = RandomNormal <shape = [3]> () y = Sub (a, b)",

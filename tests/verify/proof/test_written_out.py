@@ -117,6 +117,18 @@ PAIRS = {
         opset=17,
         constants=NORM,
     ),
+    "a guard of a softmax against rows that are masked as a whole": Pair(
+        "float[2,4] x",
+        "p = Softmax <axis = 1> (x) n = IsNaN (p) y = Where (n, zero, p)",
+        "y = Softmax <axis = 1> (x)",
+        constants={"zero": number(0)},
+    ),
+    "numbers with more axes than what they scale": Pair(
+        "float[3] x",
+        "a = Mul (x, c) y = Mul (a, d)",
+        "y = Mul (x, e)",
+        constants={"c": ramp(1, 1) * 2, "d": ramp(1, 1) * 3, "e'": ramp(1, 1) ** 2 * 6},
+    ),
     "BiasGelu": Pair(
         "float[2,4] u",
         """x = Add (u, b) a = Div (x, root) e = Erf (a) o = Add (e, one) p = Mul (x, o)
@@ -249,6 +261,11 @@ TWINS: dict[str, tuple[str, str, str]] = {
         "n = Mul (u, i)",
     ),
     "an exponent of 4": ("FastGelu", "c = Pow (x, three)", "d = Mul (x, x) c = Mul (d, d)"),
+    "a guard that shows what it hid": (
+        "a guard of a softmax against rows that are masked as a whole",
+        "Where (n, zero, p)",
+        "Where (n, p, zero)",
+    ),
     "no bias under erf": ("BiasGelu", "a = Div (x, root)", "a = Div (u, root)"),
     "a sum taken off twice": (
         "a difference in another association",
