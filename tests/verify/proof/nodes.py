@@ -83,6 +83,12 @@ def _products() -> Iterator[Sample]:
 
 def _quantised() -> Iterator[Sample]:
     data, result = _step(0.02, 3), _step(0.5, 7)
+    factors = [_bytes(3, 4), *data, _bytes(4, 5), *_step(0.03, 5), *result]
+    held = frozenset({1, 2, 4, 5, 6, 7})
+    yield Sample("QLinearMatMul", 21, factors, {}, held, note="constants", runtime="ort")
+    integers = [_bytes(3, 4), _bytes(4, 5), *(one[1] for one in (data, result))]
+    held = frozenset({2, 3})
+    yield Sample("MatMulInteger", 10, integers, {}, held, note="constants", runtime="ort")
     weight = [_bytes(4, 3, 2, 3), *_step(0.03, 5)]
     each = [_bytes(4, 3, 2, 3), unit(4) / 10, np.full(4, 5, np.uint8)]
     scales = frozenset({1, 2, 4, 5, 6, 7})

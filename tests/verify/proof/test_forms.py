@@ -24,8 +24,16 @@ STEPS: dict[str, Array] = {
 QUANTISED = "q = QuantizeLinear (x, s, z)"
 LAST = "q = QuantizeLinear (x, s, z) a = Transpose <perm = [0,3,1,2]> (q)"
 MOVED = "r = Transpose <perm = [0,2,3,1]> (b) y = DequantizeLinear (r, t, u)"
-WEIGHT: dict[str, Array] = {"w": _bytes(4, 3, 2, 2), "v": np.linspace(0.01, 0.04, 4, dtype=np.float32)}
-EACH: dict[str, Array] = {**STEPS, **WEIGHT, "p": np.full(4, 3, np.uint8), "bias": np.arange(4, dtype=np.int32)}
+WEIGHT: dict[str, Array] = {
+    "w": _bytes(4, 3, 2, 2),
+    "v": np.linspace(0.01, 0.04, 4, dtype=np.float32),
+}
+EACH: dict[str, Array] = {
+    **STEPS,
+    **WEIGHT,
+    "p": np.full(4, 3, np.uint8),
+    "bias": np.arange(4, dtype=np.int32),
+}
 WINDOW = "pads = [1, 0, 0, 1], strides = [1, 2]"
 
 PAIRS = {

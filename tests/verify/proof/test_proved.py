@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
+from relayout.verify.proof.proof import prove_models
 from relayout.verify.proof.verdict import Ledger
 from tests.verify.proof.cases import Pair, ramp, whole
 
@@ -244,6 +246,19 @@ PAIRS = {
         "a = Slice (x, first, one, first) b = Squeeze (a, first) y = Relu (b)",
         constants={"zero": np.array(0, np.int64), "first": whole(0), "one": whole(1)},
     ),
+    "a sum of merged axes": Pair(
+        "float[2,3,4] x, float[2,3,4] z",
+        "a = Add (x, z) y = Reshape (a, merged)",
+        "a = Reshape (x, merged) b = Reshape (z, merged) y = Add (a, b)",
+        constants={"merged": whole(6, 4)},
+    ),
+    "an index made of two, and another of the same two": Pair(
+        "float[3] x, float[3] z",
+        """d = Sub (x, z) c = Unsqueeze (d, one) e = Mul (c, x) f = Mul (c, z) y = Sub (e, f)""",
+        """d = Sub (x, z) c = Unsqueeze (d, one) e = Mul (c, x) f = Mul (c, z)
+           t = Transpose (e) u = Transpose (f) v = Sub (t, u) y = Transpose (v)""",
+        constants={"one": whole(1)},
+    ),
     "a constant transposed and merged": Pair(
         "float[6] x",
         "a = Transpose (c) b = Reshape (a, six) y = Add (x, b)",
@@ -269,6 +284,23 @@ PAIRS = {
         runs=False,
     ),
 }
+
+
+@pytest.mark.parametrize("name", ["n", "?n", "#n", "##n", "n*n", "min(2, n)"])
+def test_a_length_may_have_any_name(name: str) -> None:
+    """What the proof calls lengths itself is nothing that a model could call one."""
+    text = """<ir_version: 9, opset_import: ["": 18]>
+        g (float[n,4] x) => (float y) <int64[1] zero = {0}, int64[1] two = {2}, int64[1] four = {4},
+        int64[2] rows = {-1, 2}> { BODY }"""
+    before = "y = Reshape (x, rows)"
+    after = """s = Shape (x) n = Gather (s, zero) m = Mul (n, four) h = Div (m, two)
+        f = Concat <axis = 0> (h, two) y = Reshape (x, f)"""
+    models = [onnx.parser.parse_model(text.replace("BODY", body)) for body in (before, after)]
+    for model in models:
+        model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = name
+    proof = prove_models(*models)
+    assert proof.identical
+    assert not proof.conditions
 
 
 @pytest.mark.parametrize("name", PAIRS)

@@ -30,6 +30,11 @@ CAPTURED = {
     "the outer difference of a vector": _transposed(
         "float[3,1] x", "t = Transpose (x) z = Sub (x, t)"
     ),
+    "an index made of two, and another of the same two": _transposed(
+        "float[3] x, float[3] w",
+        "d = Sub (x, w) c = Unsqueeze (d, one) e = Mul (c, x) f = Mul (c, w) z = Div (e, f)",
+        constants={"one": whole(1)},
+    ),
     "the outer difference of a padded vector": _transposed(
         "float[3] x",
         """p = Pad (x, ends) a = Reshape (p, column) b = Reshape (x, row) d = Sub (a, b)
