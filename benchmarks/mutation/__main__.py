@@ -1,9 +1,9 @@
 """Mutation testing: python -m benchmarks.mutation rules|lowerings|proof [--mutants N] [--seed S]
 
 Draws small changes of the functions of a room (an operator, a constant, a condition, a call), and
-runs for each the tests that call the changed function, the quickest first, until one fails. All of
-it in one process: functions get the changed code, files stay as they are. Writes one line of JSON a
-mutant and prints how many were caught, and the others.
+runs for each the tests that call the changed function, the quickest cases first, until one fails.
+All of it in one process: functions get the changed code, files stay as they are. Writes one line of
+JSON a mutant and prints how many were caught, and the others.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ class Room:
 
 
 ROOMS = {
-    "rules": Room(("ops",), ("tests/ops", "tests/rewrite", "tests/assign")),
+    "rules": Room(
+        ("ops",),
+        ("tests/ops", "tests/rewrite", "tests/assign", "tests/graph", "tests/infer"),
+    ),
     "lowerings": Room(
         ("backends/torch/lower",),
         ("tests/backends/torch/test_operators.py", "tests/backends/torch/test_edges.py"),
@@ -54,12 +57,13 @@ def main() -> None:
     parser.add_argument("--report", type=Path, default=Path("mutants.jsonl"))
     parser.add_argument("--only", default="", help="mutants whose line holds this text")
     parser.add_argument("--kept", type=Path, help="file that keeps which test calls what")
+    parser.add_argument("--every", type=int, default=1, help="run one test of so many")
     parser.add_argument("--tests", nargs="*", help="in place of those of the room")
     given = parser.parse_args()
     room = ROOMS[given.room]
     folders = [PACKAGE / folder for folder in room.folders]
     drawn = (given.mutants, given.seed, given.seconds)
-    run = MutationRun(ROOT, folders, *drawn, given.report, given.only, given.kept)
+    run = MutationRun(ROOT, folders, *drawn, given.report, given.only, given.kept, given.every)
     tests = [str(ROOT / test) for test in given.tests or room.tests]
     pytest.main(["-q", "-p", "no:cacheprovider", "-p", "no:xdist", *tests], plugins=[run])
     _show(run)

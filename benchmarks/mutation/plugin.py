@@ -7,6 +7,7 @@ import json
 import random
 import signal
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,20 +42,22 @@ class MutationRun:
     only: str = ""
     kept: Path | None = None
     """Where what each test calls is kept for later runs; it is taken as it is there."""
+    every: int = 1
+    """One test of so many is run: those of a table of samples are much alike."""
     found: list[tuple[Mutant, str, str]] = field(default_factory=list)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         files = [path for folder in self.folders for path in sources(folder)]
         named = frozenset(map(str, files))
-        covering = _covering(session.items, named, self.kept)
+        covering = _covering(session.items[:: self.every], named, self.kept)
         live = Live(named, "relayout")
         with self.report.open("w", encoding="utf-8") as report:
             for mutant in self._drawn(files, live):
                 items = [
                     (spent, item) for places, spent, item in covering if _is_in(mutant, places)
                 ]
-                fate, test = self._tried(mutant, live, [one for _, one in sorted(items, key=_time)])
+                fate, test = self._tried(mutant, live, _in_turns(items))
                 self.found.append((mutant, fate, test))
                 text = mutant.text(self.root)
                 report.write(json.dumps({"mutant": text, "fate": fate, "test": test}) + "\n")
@@ -81,7 +84,18 @@ class MutationRun:
         return SURVIVED, ""
 
 
-def _time(pair: tuple[float, pytest.Item]) -> float:
+def _in_turns(items: Sequence[tuple[float, pytest.Item]]) -> list[pytest.Item]:
+    """The quickest case of each test function, then the next of each, and so on."""
+    met: Counter[str] = Counter()
+    ranked = []
+    for spent, item in sorted(items, key=_time):
+        name = item.nodeid.partition("[")[0]
+        ranked.append(((met[name], spent), item))
+        met[name] += 1
+    return [item for _, item in sorted(ranked, key=_time)]
+
+
+def _time(pair: tuple[Any, pytest.Item]) -> Any:
     return pair[0]
 
 

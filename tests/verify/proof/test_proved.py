@@ -259,6 +259,12 @@ PAIRS = {
            t = Transpose (e) u = Transpose (f) v = Sub (t, u) y = Transpose (v)""",
         constants={"one": whole(1)},
     ),
+    "a constant that repeats along an axis": Pair(
+        "float[3,4,2] x",
+        "y = Add (x, c)",
+        "y = Add (x, c)",
+        constants={"c": ramp(3, 1, 2), "c'": np.repeat(ramp(3, 1, 2), 4, axis=1)},
+    ),
     "a constant transposed and merged": Pair(
         "float[6] x",
         "a = Transpose (c) b = Reshape (a, six) y = Add (x, b)",
@@ -284,6 +290,22 @@ PAIRS = {
         runs=False,
     ),
 }
+
+
+def test_a_constant_of_many_blocks_is_read_whole(tmp_path: Path) -> None:
+    """In another order it is the same; with another number anywhere it is not."""
+    held = np.random.default_rng(0).integers(-9, 9, (3, 3, 130_000)).astype(np.float16)
+    for place in (None, 0, held.size // 2, held.size - 1):
+        stored = held.transpose(1, 2, 0).copy()
+        if place is not None:
+            stored.flat[place] += 1
+        pair = Pair(
+            "float16[3,3,130000] x",
+            "y = Add (x, c)",
+            "t = Transpose <perm = [1,2,0]> (x) a = Add (t, c) y = Transpose <perm = [2,0,1]> (a)",
+            constants={"c": held, "c'": stored},
+        )
+        assert pair.proof(tmp_path).identical == (place is None)
 
 
 @pytest.mark.parametrize("name", ["n", "?n", "#n", "##n", "n*n", "min(2, n)"])
