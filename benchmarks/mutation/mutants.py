@@ -35,6 +35,8 @@ REPLACED: dict[type[ast.operator], type[ast.operator]] = {
 }
 TEXTS = frozenset({"Refusal", "refusal", "barrier", "RelayoutError", "NotKnownError"})
 """Calls that make texts for people, which no test should pin."""
+SURE = frozenset({"deterministic", "strict"})
+"""Arguments of calls that only ask for what is so, or for the same bytes each time."""
 DROPPED = frozenset({"inverse"})
 """Methods and attributes that are left out."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -103,6 +105,8 @@ def _functions(scope: ast.Module | ast.ClassDef, prefix: str) -> Iterator[tuple[
 def _inside(node: ast.AST) -> Iterator[ast.expr | ast.stmt]:
     """A node and those in it, without texts and types."""
     if isinstance(node, ast.Raise | ast.Assert | ast.JoinedStr) or _is_text(node):
+        return
+    if isinstance(node, ast.keyword) and node.arg in SURE:
         return
     if isinstance(node, ast.expr | ast.stmt):
         yield node

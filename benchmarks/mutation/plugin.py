@@ -7,7 +7,6 @@ import json
 import random
 import signal
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -85,17 +84,17 @@ class MutationRun:
 
 
 def _in_turns(items: Sequence[tuple[float, pytest.Item]]) -> list[pytest.Item]:
-    """The quickest case of each test function, then the next of each, and so on."""
-    met: Counter[str] = Counter()
+    """Each test function has as much time as the others, for its quickest cases first."""
+    passed: dict[str, float] = {}
     ranked = []
     for spent, item in sorted(items, key=_time):
         name = item.nodeid.partition("[")[0]
-        ranked.append(((met[name], spent), item))
-        met[name] += 1
+        passed[name] = passed.get(name, 0) + spent
+        ranked.append((passed[name], item))
     return [item for _, item in sorted(ranked, key=_time)]
 
 
-def _time(pair: tuple[Any, pytest.Item]) -> Any:
+def _time(pair: tuple[float, pytest.Item]) -> float:
     return pair[0]
 
 

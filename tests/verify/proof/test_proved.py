@@ -246,6 +246,20 @@ PAIRS = {
         "a = Slice (x, first, one, first) b = Squeeze (a, first) y = Relu (b)",
         constants={"zero": np.array(0, np.int64), "first": whole(0), "one": whole(1)},
     ),
+    "lengths by remainders and differences": Pair(
+        "float[n,6] x",
+        """s = Shape (x) a = Gather (s, zero) b = Mod (six, four) c = Sub (six, four) d = Mul (b, c)
+           e = Sub (d, two) f = Concat <axis = 0> (a, e, three) y = Reshape (x, f)""",
+        "y = Reshape (x, form)",
+        constants={
+            "zero": whole(0),
+            "two": whole(2),
+            "three": whole(3),
+            "four": whole(4),
+            "six": whole(6),
+            "form": whole(-1, 2, 3),
+        },
+    ),
     "a sum of merged axes": Pair(
         "float[2,3,4] x, float[2,3,4] z",
         "a = Add (x, z) y = Reshape (a, merged)",
@@ -306,6 +320,28 @@ def test_a_constant_of_many_blocks_is_read_whole(tmp_path: Path) -> None:
             constants={"c": held, "c'": stored},
         )
         assert pair.proof(tmp_path).identical == (place is None)
+
+
+RUN_TIME = {
+    "Reshape": "a = Reshape (x, s)",
+    "Expand": "a = Expand (x, s)",
+    "ConstantOfShape": "a = ConstantOfShape (s)",
+    "NonZero": "b = NonZero (x) a = Cast <to = 1> (b)",
+    "Tile": "a = Tile (x, s)",
+    "Slice": "a = Slice (x, s, t)",
+    "Pad": "a = Pad (x, p)",
+    "TopK": "a, i = TopK (x, k)",
+    "NonMaxSuppression": "b = NonMaxSuppression (z, z, k) a = Cast <to = 1> (b)",
+}
+
+
+@pytest.mark.parametrize("name", RUN_TIME)
+def test_what_only_a_run_tells_has_a_rank(name: str, tmp_path: Path) -> None:
+    """Known enough for the Transposes around what follows it."""
+    inputs = "float[2,3] x, int64[2] s, int64[2] t, int64[4] p, int64[1] k, float[1,3,4] z"
+    after = "b2 = Transpose <perm = [1,0]> (a) c = Relu (b2) y = Transpose <perm = [1,0]> (c)"
+    pair = Pair(inputs, f"{RUN_TIME[name]} y = Relu (a)", f"{RUN_TIME[name]} {after}")
+    assert pair.proof(tmp_path).identical
 
 
 @pytest.mark.parametrize("name", ["n", "?n", "#n", "##n", "n*n", "min(2, n)"])

@@ -123,6 +123,22 @@ PAIRS = {
         "y = Softmax <axis = 1> (x)",
         constants={"zero": number(0)},
     ),
+    "a part by lengths that are taken off": Pair(
+        "float[m,4] x",
+        """s = Shape (x) l = Gather (s, zero) k = Sub (l, two) b = Slice (x, zero, k)
+           y = Gelu (b)""",
+        """s = Shape (x) l = Gather (s, zero) k = Add (l, less) b = Slice (x, zero, k)
+           d = Div (b, root) e = Erf (d) o = Add (e, one) p = Mul (b, o) y = Mul (p, half)""",
+        opset=20,
+        constants={
+            "zero": whole(0),
+            "two": whole(2),
+            "less": whole(-2),
+            "root": number(np.sqrt(2)),
+            "one": number(1),
+            "half": number(0.5),
+        },
+    ),
     "numbers with more axes than what they scale": Pair(
         "float[3] x",
         "a = Mul (x, c) y = Mul (a, d)",

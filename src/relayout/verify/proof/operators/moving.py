@@ -171,7 +171,7 @@ def _zero(call: NodeCall, fill: TermValue) -> TermValue:
 def _resize(call: NodeCall) -> list[TermValue]:
     value = call.operand(0)
     scales = _numbers(call, 2 if call.node.op_type == "Resize" and call.since > 10 else 1)
-    sizes = call.lengths(3) if call.optional(3) is not None else None
+    sizes = call.lengths(3)
     if call.text("keep_aspect_ratio_policy", "stretch") != "stretch":
         raise NotKnownError("Resize that keeps the aspect ratio")
     mode = call.text("coordinate_transformation_mode")
