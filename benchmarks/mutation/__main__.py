@@ -2,8 +2,8 @@
 
 Draws small changes of the functions of a room (an operator, a constant, a condition, a call), and
 runs for each the tests that call the changed function, in turns, until one fails. All of it in one
-process: functions get the changed code, files stay as they are. Writes one line of JSON a mutant and
-prints how many were caught, and the others.
+process: functions get the changed code, files stay as they are. Writes one line of JSON a mutant,
+and prints how many were caught, and the others.
 """
 
 from __future__ import annotations
