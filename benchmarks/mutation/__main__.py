@@ -9,6 +9,7 @@ and prints how many were caught, and the others.
 from __future__ import annotations
 
 import argparse
+import json
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,15 +59,26 @@ def main() -> None:
     parser.add_argument("--only", default="", help="mutants whose line holds this text")
     parser.add_argument("--kept", type=Path, help="file that keeps which test calls what")
     parser.add_argument("--every", type=int, default=1, help="run one test of so many")
+    parser.add_argument("--again", type=Path, help="report whose mutants are tried that were left")
     parser.add_argument("--tests", nargs="*", help="in place of those of the room")
     given = parser.parse_args()
     room = ROOMS[given.room]
     folders = [PACKAGE / folder for folder in room.folders]
     drawn = (given.mutants, given.seed, given.seconds)
-    run = MutationRun(ROOT, folders, *drawn, given.report, given.only, given.kept, given.every)
+    again = _left(given.again)
+    run = MutationRun(
+        ROOT, folders, *drawn, given.report, given.only, given.kept, given.every, again
+    )
     tests = [str(ROOT / test) for test in given.tests or room.tests]
     pytest.main(["-q", "-p", "no:cacheprovider", "-p", "no:xdist", *tests], plugins=[run])
     _show(run)
+
+
+def _left(report: Path | None) -> frozenset[str]:
+    """The mutants that no test noticed."""
+    lines = [] if report is None else report.read_text(encoding="utf-8").splitlines()
+    found = [json.loads(line) for line in lines]
+    return frozenset(one["mutant"] for one in found if one["fate"] not in (CAUGHT, OVERTIME))
 
 
 def _show(run: MutationRun) -> None:

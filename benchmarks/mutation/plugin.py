@@ -43,6 +43,8 @@ class MutationRun:
     """Where what each test calls is kept for later runs; it is taken as it is there."""
     every: int = 1
     """One test of so many is run: those of a table of samples are much alike."""
+    again: frozenset[str] = frozenset()
+    """The texts of mutants, if only these are tried."""
     found: list[tuple[Mutant, str, str]] = field(default_factory=list)
 
     @pytest.hookimpl(tryfirst=True)
@@ -66,6 +68,7 @@ class MutationRun:
     def _drawn(self, files: Sequence[Path], live: Live) -> list[Mutant]:
         every = [mutant for path in files for mutant in mutants_of(path) if live.has(mutant)]
         every = [mutant for mutant in every if self.only in mutant.text(self.root)]
+        every = [one for one in every if not self.again or one.text(self.root) in self.again]
         drawn = random.Random(self.seed).sample(every, min(self.count, len(every)))
         return sorted(drawn, key=lambda mutant: (mutant.path, mutant.number))
 
