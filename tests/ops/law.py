@@ -77,7 +77,12 @@ def _declare_results(model: onnx.ModelProto, sample: Sample) -> None:
 
 
 def view_of(sample: Sample) -> NodeView:
-    region, node = _only_node(ir.from_proto(model_of(sample)))
+    return view_in(model_of(sample))
+
+
+def view_in(model: onnx.ModelProto) -> NodeView:
+    """The one node of a model."""
+    region, node = _only_node(ir.from_proto(model))
     return region.view(node)
 
 
