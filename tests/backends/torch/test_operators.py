@@ -51,9 +51,9 @@ def _form(node: onnx.NodeProto, constants: frozenset[int] = frozenset()) -> Form
 
 
 def _setting(attribute: onnx.AttributeProto) -> object:
-    """The value of a text or a flag; of a number only that it is given."""
+    """The value of a text; of a number only that it is given."""
     value = onnx.helper.get_attribute_value(attribute)
-    return value if isinstance(value, bytes) or value in (0, 1) else None
+    return value if isinstance(value, bytes) else None
 
 
 def _samples() -> dict[Form, Sample]:
