@@ -147,3 +147,12 @@ def _arrays(given: Array) -> Iterator[Array]:
     flat = given.reshape(-1).copy()
     flat[-1] += 1
     yield flat.reshape(given.shape)
+
+
+def defaults_of(sample: Sample) -> list[onnx.AttributeProto]:
+    """The attributes that a node leaves out, as they are then."""
+    if not onnx.defs.has(sample.op_type, sample.version, sample.domain):
+        return []
+    schema = onnx.defs.get_schema(sample.op_type, sample.version, sample.domain)
+    left_out = [one for name, one in schema.attributes.items() if name not in sample.attributes]
+    return [one.default_value for one in left_out if one.default_value.type]

@@ -161,6 +161,7 @@ def _sources() -> Iterator[Sample]:
     lengths = frozenset({0})
     yield Sample("ConstantOfShape", 21, [ints(2, 3)], {"value": tensor}, lengths)
     yield Sample("ConstantOfShape", 21, [ints(3)], {"value": tensor}, lengths)
+    yield Sample("ConstantOfShape", 21, [ints(2, 3)], {}, lengths, note="zeros")
     bounds = [np.array(one, np.int64) for one in (2, 7, 1)]
     yield Sample("Range", 11, bounds, {}, frozenset({0, 1, 2}))
     for mode in ("DCR", "CRD"):

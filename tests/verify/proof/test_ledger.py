@@ -161,6 +161,16 @@ def _saved(path: Path, inputs: str, body: str) -> Path:
     return path
 
 
+def test_outputs_are_proved_one_by_one() -> None:
+    text = """<ir_version: 9, opset_import: ["": 18]>
+        g (float[3] x) => (float[3] y, float[3] z, float[3] w) {
+            y = Relu (x) z = OTHER (x) w = Neg (x) }"""
+    models = [parser.parse_model(text.replace("OTHER", name)) for name in ("Exp", "Log")]
+    proof = prove_models(*models)
+    assert [output.name for output in proof.outputs if output.proved] == ["y", "w"]
+    assert proof.summary() == "not proved for 1 of 3 outputs"
+
+
 def test_a_default_that_became_a_constant_is_a_condition(tmp_path: Path) -> None:
     body = "y = Add (x, w)"
     before = _saved(tmp_path / "before.onnx", "float[3] x, float[3] w", body)

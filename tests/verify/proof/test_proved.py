@@ -273,6 +273,38 @@ PAIRS = {
            t = Transpose (e) u = Transpose (f) v = Sub (t, u) y = Transpose (v)""",
         constants={"one": whole(1)},
     ),
+    "paddings of the first version": Pair(
+        "float[2,3] x",
+        "y = Pad <paddings = [0, 1, 2, 0]> (x)",
+        "a = Transpose (x) b = Pad <paddings = [1, 0, 0, 2]> (a) y = Transpose (b)",
+        opset=1,
+        runs=False,
+    ),
+    "zeros of a shape, and counted numbers": Pair(
+        "float[2,3] x",
+        """z = ConstantOfShape (f) a = Add (x, z) r = Range (one, four, one)
+           c = Cast <to = 1> (r) y = Mul (a, c)""",
+        "a = Add (x, w) y = Mul (a, k)",
+        constants={
+            "f": whole(2, 3),
+            "one": np.array(1, np.int64),
+            "four": np.array(4, np.int64),
+            "w'": np.zeros((2, 3), np.float32),
+            "k'": np.array([1, 2, 3], np.float32),
+        },
+    ),
+    "numbers counted up to an open length": Pair(
+        "float[n,3] x",
+        """s = Shape (x) l = Gather (s, zero) r = Range (zero, l, one) c = Cast <to = 1> (r)
+           u = Unsqueeze (c, first) y = Mul (x, u)""",
+        """t = Transpose (x) s = Shape (t) l = Gather (s, one) r = Range (zero, l, one)
+           c = Cast <to = 1> (r) a = Mul (c, t) y = Transpose (a)""",
+        constants={
+            "zero": np.array(0, np.int64),
+            "one": np.array(1, np.int64),
+            "first": whole(1),
+        },
+    ),
     "a constant that repeats along an axis": Pair(
         "float[3,4,2] x",
         "y = Add (x, c)",
@@ -320,6 +352,17 @@ def test_a_constant_of_many_blocks_is_read_whole(tmp_path: Path) -> None:
             constants={"c": held, "c'": stored},
         )
         assert pair.proof(tmp_path).identical == (place is None)
+
+
+def test_the_standard_may_be_named_in_full() -> None:
+    """Also where its version decides what an operator is."""
+    text = """<ir_version: 9, opset_import: ["NAME": 11]>
+        g (float[2,3,4] x) => (float[2,3,4] y) { y = Softmax <axis = 1> (x) }"""
+    short, full = (onnx.parser.parse_model(text.replace("NAME", n)) for n in ("", "ai.onnx"))
+    full.graph.node[0].domain = "ai.onnx"
+    new = onnx.parser.parse_model(text.replace("NAME", "").replace("11", "13"))
+    assert prove_models(short, full).identical
+    assert not prove_models(full, new).holds
 
 
 RUN_TIME = {

@@ -202,6 +202,20 @@ NOT_RUN = {
                => (bool go, float[3] q, float[3] t) {
                go = Identity (g) q = Neg (r) t = Relu (p) }>""",
     ),
+    "a state, and what it began as": Pair(
+        "float[3] x, int64 n, bool c",
+        """y = Loop (n, c, x) <body = b (int64 i, bool g, float[3] p) => (bool go, float[3] q) {
+             go = Identity (g) q = Add (p, x) }>""",
+        """y = Loop (n, c, x) <body = b (int64 i, bool g, float[3] p) => (bool go, float[3] q) {
+             go = Identity (g) q = Add (x, x) }>""",
+    ),
+    "a scanned state, and what it began as": Pair(
+        "float[3] x, float[4,3] w",
+        """y, o = Scan <num_scan_inputs = 1, body = b (float[3] p, float[3] v)
+             => (float[3] q, float[3] r) { q = Add (p, x) r = Identity (v) }> (x, w)""",
+        """y, o = Scan <num_scan_inputs = 1, body = b (float[3] p, float[3] v)
+             => (float[3] q, float[3] r) { q = Add (x, x) r = Identity (v) }> (x, w)""",
+    ),
     "axes of what a loop makes more of, counted from either end": Pair(
         "float[2,2] x, int64 n, bool c",
         """a = Loop (n, c, x) <body = b (int64 i, bool g, float[2,2] p) => (bool go, float[1,2,2] q)
@@ -269,6 +283,12 @@ def test_refused(name: str, tmp_path: Path) -> None:
     assert not proof.identical, proof.summary()
     if not proof.holds:
         assert proof.summary().startswith("not proved for 1 of 1 outputs")
+
+
+def test_an_attention_without_keys_is_not_followed(tmp_path: Path) -> None:
+    body = "y = com.microsoft.MultiHeadAttention <num_heads = 2> (x)"
+    proof = Pair("float[2,3,4] x", body, body).proof(tmp_path)
+    assert proof.not_known == ("MultiHeadAttention without keys or values",)
 
 
 @pytest.mark.parametrize("name", [*CAPTURED, *OTHERS])

@@ -21,7 +21,7 @@ from tests.ops import law
 from tests.samples import ALL
 from tests.samples.sample import Array, Sample
 from tests.verify.proof import nodes
-from tests.verify.proof.changes import changed, exchanged
+from tests.verify.proof.changes import changed, defaults_of, exchanged
 
 ORDERS = 2
 """Orders tried with each sample."""
@@ -169,6 +169,13 @@ def test_node_that_gives_other_numbers_is_not_proved(sample: Sample) -> None:
         found = results(other, feeds, runtime)
         if found is not None and _differ(given or [], found):
             assert not prove_models(model, other).holds, other
+
+
+@pytest.mark.parametrize("sample", _forms(), ids=lambda sample: sample.id)
+def test_a_default_that_is_written_out_changes_nothing(sample: Sample) -> None:
+    model, other = law.bare_model_of(sample), law.bare_model_of(sample)
+    other.graph.node[0].attribute.extend(defaults_of(sample))
+    assert prove_models(model, other).identical
 
 
 @pytest.mark.parametrize("sample", nodes.SAMPLES, ids=lambda sample: sample.id)
