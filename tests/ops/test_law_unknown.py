@@ -20,25 +20,25 @@ from tests.samples import ALL
 from tests.samples.sample import Sample
 
 
-def _without_ranks(model: onnx.ModelProto) -> None:
+def without_ranks(model: onnx.ModelProto) -> None:
     for port in model.graph.input:
         port.type.tensor_type.ClearField("shape")
 
 
-def _with_open_lengths(model: onnx.ModelProto) -> None:
+def with_open_lengths(model: onnx.ModelProto) -> None:
     for port in model.graph.input:
         for axis, dim in enumerate(port.type.tensor_type.shape.dim):
             dim.dim_param = f"{port.name}_{axis}"
 
 
-def _with_constants_at_run_time(model: onnx.ModelProto) -> None:
+def with_constants_at_run_time(model: onnx.ModelProto) -> None:
     for tensor in model.graph.initializer:
         port = helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims)
         model.graph.input.append(port)
     del model.graph.initializer[:]
 
 
-WAYS = (_without_ranks, _with_open_lengths, _with_constants_at_run_time)
+WAYS = (without_ranks, with_open_lengths, with_constants_at_run_time)
 
 
 def _view(sample: Sample, forget: Callable[[onnx.ModelProto], None]) -> NodeView:

@@ -11,6 +11,11 @@ from onnx.backend.test.runner import Runner
 
 from relayout.errors import RelayoutError
 from tests.ops import law
+from tests.ops.test_law_unknown import (
+    with_constants_at_run_time,
+    with_open_lengths,
+    without_ranks,
+)
 from tests.samples import ALL
 from tests.samples.sample import Sample
 from tests.suites.backend import Case, case, case_names
@@ -124,6 +129,34 @@ def test_sample_gives_the_same_numbers_in_all_strides(sample: Sample) -> None:
         for name, reference in zip(results, wanted, strict=True):
             got = np.asarray(results[name])
             law.compare(f"{sample.id} {name}", reference, got, max(TOLERANCE, sample.tolerance))
+
+
+def _most_attributes() -> list[Sample]:
+    """Of each operator a sample with constants and one without."""
+    ranked = sorted(_samples().values(), key=lambda sample: len(sample.attributes))
+    return list({(s.domain, s.op_type, bool(s.constants)): s for s in ranked}.values())
+
+
+@pytest.mark.parametrize("sample", _most_attributes(), ids=lambda sample: sample.id)
+def test_sample_gives_the_same_numbers_though_less_was_known(sample: Sample) -> None:
+    """Open lengths and numbers that are fed or, where nothing is fed, not even ranks are known."""
+    model, feeds = law.bare_model_of(sample), law.feeds_of(sample)
+    with np.errstate(all="ignore"):
+        wanted = law.run(law.model_of(sample), feeds, sample.runtime)
+    if sample.constants:
+        with_constants_at_run_time(model)
+        with_open_lengths(model)
+    else:
+        without_ranks(model)
+    fed = {f"x{i}": x for i, x in enumerate(sample.inputs) if x is not None}
+    try:
+        compiled = relayout.compile(model, tune=False, verify=False)
+    except RelayoutError:
+        return  # with so little known there is no lowering
+    results = compiled({port.name: fed[port.name] for port in model.graph.input})
+    for (name, got), reference in zip(results.items(), wanted, strict=True):
+        tolerance = max(TOLERANCE, sample.tolerance)
+        law.compare(f"{sample.id} {name}", reference, np.asarray(got), tolerance)
 
 
 def test_operators_without_a_lowering_are_named_before_anything_runs() -> None:
