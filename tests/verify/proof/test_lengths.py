@@ -147,6 +147,12 @@ def test_what_may_be_below_0_is_not_taken_for_a_length() -> None:
     assert not nonnegative(symbol("?div(a, b)"))
 
 
+def test_the_larger_is_one_of_two_where_that_is_known() -> None:
+    a, more = symbol("a"), plus(symbol("a"), 1)
+    assert larger(a, more) == larger(more, a) == more
+    assert smaller(a, more) == smaller(more, a) == a
+
+
 def test_a_solution_is_found() -> None:
     a, b = symbol("a"), symbol("b")
     assert solved(times(a, b), times(a, 3)) == ("b", 3)

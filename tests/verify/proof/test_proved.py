@@ -305,6 +305,28 @@ PAIRS = {
             "first": whole(1),
         },
     ),
+    "the last place, counted from either end": Pair(
+        "float[2,4] x",
+        "y = Gather <axis = 1> (x, last)",
+        "y = Slice (x, three, four, one)",
+        constants={"last": whole(-1), "three": whole(3), "four": whole(4), "one": whole(1)},
+    ),
+    "a part of nothing between others": Pair(
+        "float[2,3] x, float[4,3] w",
+        "y = Concat <axis = 0> (x, none, w)",
+        "y = Concat <axis = 0> (x, w)",
+        constants={"none": np.zeros((0, 3), np.float32)},
+    ),
+    "texts in another order": Pair(
+        "string[2,3] x",
+        "e = Equal (x, c) y = Cast <to = 1> (e)",
+        "t = Transpose (x) e = Equal (t, c) f = Cast <to = 1> (e) y = Transpose (f)",
+        constants={
+            "c": np.array([["a", "b", "c"], ["d", "e", "f"]], object),
+            "c'": np.array([["a", "d"], ["b", "e"], ["c", "f"]], object),
+        },
+        runs=False,
+    ),
     "a constant that repeats along an axis": Pair(
         "float[3,4,2] x",
         "y = Add (x, c)",
@@ -363,6 +385,19 @@ def test_the_standard_may_be_named_in_full() -> None:
     new = onnx.parser.parse_model(text.replace("NAME", "").replace("11", "13"))
     assert prove_models(short, full).identical
     assert not prove_models(full, new).holds
+
+
+def test_lengths_without_names_may_differ() -> None:
+    text = """<ir_version: 9, opset_import: ["": 18]>
+        g (float[N,3] x, float[N,3] z) => (float[N,3] y) <int64[1] zero = {0}, int64[1] three = {3}>
+        { s = Shape (x) n = Gather (s, zero) f = Concat <axis = 0> (n, three) y = BODY }"""
+    for name, is_one in (("n", True), ("", False), ("?", False)):
+        bodies = ("Relu (z)", "Relu (r) r = Reshape (z, f)")
+        models = [onnx.parser.parse_model(text.replace("BODY", body)) for body in bodies]
+        for model in models:
+            for port in model.graph.input:
+                port.type.tensor_type.shape.dim[0].dim_param = name.replace("N", "")
+        assert prove_models(*models).identical == is_one
 
 
 RUN_TIME = {

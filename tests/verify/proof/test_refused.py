@@ -146,6 +146,18 @@ OTHERS = {
         "y = Mul (x, w)",
         constants={"w": np.array([0.5], np.float32), "w'": np.array([0.6], np.float32)},
     ),
+    "zeros of another sign": Pair(
+        "float[2] x",
+        "y = Div (x, c)",
+        "y = Div (x, c)",
+        constants={"c": np.array([0, 1], np.float32), "c'": np.array([-0.0, 1], np.float32)},
+    ),
+    "every second place of an open axis": Pair(
+        "float[m,3] x",
+        "y = Slice (x, zero, all, zero, two)",
+        "y = Identity (x)",
+        constants={"zero": whole(0), "two": whole(2), "all": whole(2**31 - 1)},
+    ),
     "a Tile for an Expand": Pair(
         "float[2,3] x",
         "y = Tile (x, two)",

@@ -46,6 +46,9 @@ def attention(scores: str = "w = Identity (t)", **names: str) -> str:
     return text
 
 
+APART = "float[1,2,4,4] q, float[1,2,5,4] k, float[1,2,5,3] v"
+APART_WRITTEN = """t = Transpose <perm = [0,1,3,2]> (k) a = MatMul (q, t) b = Mul (a, half)
+    c = SCORES p = Softmax <axis = -1> (c) y = MatMul (p, v)"""
 QKV = "float[2,4,6] q, float[2,5,6] k, float[2,5,6] v"
 
 PAIRS = {
@@ -122,6 +125,25 @@ PAIRS = {
         "p = Softmax <axis = 1> (x) n = IsNaN (p) y = Where (n, zero, p)",
         "y = Softmax <axis = 1> (x)",
         constants={"zero": number(0)},
+    ),
+    "Attention with a bias of scores": Pair(
+        APART + ", float[4,5] m",
+        APART_WRITTEN.replace("SCORES", "Add (b, m)"),
+        "y = Attention (q, k, v, m)",
+        opset=23,
+        constants={"half": number(0.5)},
+    ),
+    "Attention that truth values hide": Pair(
+        APART,
+        APART_WRITTEN.replace("SCORES", "Add (b, h) h = Where (m, shown, hidden)"),
+        "y = Attention (q, k, v, m)",
+        opset=23,
+        constants={
+            "half": number(0.5),
+            "shown": number(0),
+            "hidden": number(-np.inf),
+            "m": np.tri(4, 5, dtype=bool),
+        },
     ),
     "a part by lengths that are taken off": Pair(
         "float[m,4] x",
