@@ -191,7 +191,9 @@ def _constants(node: ast.Constant) -> Changes:
     if isinstance(value, bool):
         yield f"{value} becomes {not value}", _assigning(node, "value", not value)
     elif isinstance(value, int):
-        yield f"{value} becomes {value + 1}", _assigning(node, "value", value + 1)
+        # Not 2 for 1, which may be a flag and would be one still.
+        other = 0 if value == 1 else value + 1
+        yield f"{value} becomes {other}", _assigning(node, "value", other)
 
 
 def _arguments(node: ast.Call) -> Changes:
