@@ -23,6 +23,10 @@ def place_of(code: CodeType) -> Place:
     return code.co_filename, code.co_qualname.partition(".<locals>")[0]
 
 
+def _named(code: CodeType) -> tuple[str, int]:
+    return code.co_qualname, code.co_firstlineno
+
+
 class Live:
     """The functions and caches of some files that are loaded."""
 
@@ -39,20 +43,20 @@ class Live:
     @contextlib.contextmanager
     def changed(self, mutant: Mutant) -> Iterator[None]:
         """While it lasts, the function of a mutant is what the mutant makes of it."""
-        code = mutant.code()
+        codes = mutant.codes()
         functions = [
-            found
+            (found, codes[_named(found.__code__)])
             for found in self.functions[str(mutant.path), mutant.function]
-            if found.__code__.co_qualname == mutant.function
+            if _named(found.__code__) in codes
         ]
-        given = [found.__code__ for found in functions]
+        given = [found.__code__ for found, _ in functions]
         self._forget()
         try:
-            for found in functions:
+            for found, code in functions:
                 found.__code__ = code
             yield
         finally:
-            for found, own in zip(functions, given, strict=True):
+            for (found, _), own in zip(functions, given, strict=True):
                 found.__code__ = own
             self._forget()
 

@@ -35,6 +35,10 @@ REPLACED: dict[type[ast.operator], type[ast.operator]] = {
 }
 TEXTS = frozenset({"Refusal", "refusal", "barrier", "RelayoutError", "NotKnownError"})
 """Calls that make texts for people, which no test should pin."""
+UNSEEN = frozenset({"forget_pages"})
+"""Calls that only say what counts as memory."""
+SURE = frozenset({"deterministic", "strict"})
+"""Arguments of calls that only ask for what is so, or for the same bytes each time."""
 DROPPED = frozenset({"inverse"})
 """Methods and attributes that are left out."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -50,15 +54,20 @@ class Mutant:
     line: int
     what: str
 
-    def code(self) -> CodeType:
-        """The changed function."""
+    def codes(self) -> dict[tuple[str, int], CodeType]:
+        """The changed function, and those that are made inside of it, by name and line."""
         tree = ast.parse(self.path.read_text(encoding="utf-8"))
         for number, (function, _, apply) in enumerate(_changes(tree)):
             if number == self.number:
                 apply()
                 ast.fix_missing_locations(tree)
                 module = compile(tree, str(self.path), "exec", dont_inherit=True)
-                return next(code for code in _codes(module) if code.co_qualname == function)
+                found = {(c.co_qualname, c.co_firstlineno): c for c in _codes(module)}
+                return {
+                    (name, line): code
+                    for (name, line), code in found.items()
+                    if name.partition(".<locals>")[0] == function
+                }
         raise LookupError(self)
 
     def text(self, root: Path) -> str:
@@ -98,6 +107,8 @@ def _functions(scope: ast.Module | ast.ClassDef, prefix: str) -> Iterator[tuple[
 def _inside(node: ast.AST) -> Iterator[ast.expr | ast.stmt]:
     """A node and those in it, without texts and types."""
     if isinstance(node, ast.Raise | ast.Assert | ast.JoinedStr) or _is_text(node):
+        return
+    if isinstance(node, ast.keyword) and node.arg in SURE:
         return
     if isinstance(node, ast.expr | ast.stmt):
         yield node
@@ -153,18 +164,26 @@ def _signs(node: ast.UnaryOp) -> Changes:
 
 def _conditions(node: ast.If | ast.IfExp) -> Changes:
     for truth in (True, False):
-        yield f"the condition is {truth}", _assigning(node, "test", ast.Constant(truth))
+        kept = _not_asked(truth, node.test)
+        yield f"the condition is {truth}", _assigning(node, "test", kept)
 
 
 def _filters(node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) -> Changes:
     for loop in node.generators:
         if loop.ifs:
-            yield "the filter is left out", _assigning(loop, "ifs", [])
+            kept = [_not_asked(True, one) for one in loop.ifs]
+            yield "the filter is left out", _assigning(loop, "ifs", kept)
 
 
 def _steps(node: ast.Expr) -> Changes:
-    if isinstance(node.value, ast.Call):
-        yield "the call is left out", _assigning(node, "value", ast.Constant(None))
+    if isinstance(node.value, ast.Call) and getattr(node.value.func, "id", "") not in UNSEEN:
+        yield "the call is left out", _assigning(node, "value", _not_asked(False, node.value))
+
+
+def _not_asked(truth: bool, node: ast.expr) -> ast.expr:
+    """A constant in place of a node, whose names stay: a closure keeps all that it holds."""
+    operator = ast.Or() if truth else ast.And()
+    return ast.BoolOp(operator, [ast.Constant(truth), node])
 
 
 def _constants(node: ast.Constant) -> Changes:
@@ -172,7 +191,9 @@ def _constants(node: ast.Constant) -> Changes:
     if isinstance(value, bool):
         yield f"{value} becomes {not value}", _assigning(node, "value", not value)
     elif isinstance(value, int):
-        yield f"{value} becomes {value + 1}", _assigning(node, "value", value + 1)
+        # Not 2 for 1, which may be a flag and would be one still.
+        other = 0 if value == 1 else value + 1
+        yield f"{value} becomes {other}", _assigning(node, "value", other)
 
 
 def _arguments(node: ast.Call) -> Changes:

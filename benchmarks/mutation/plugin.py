@@ -39,20 +39,26 @@ class MutationRun:
     """For all tests of one mutant together."""
     report: Path
     only: str = ""
+    kept: Path | None = None
+    """Where what each test calls is kept for later runs; it is taken as it is there."""
+    every: int = 1
+    """One test of so many is run: those of a table of samples are much alike."""
+    again: frozenset[str] = frozenset()
+    """The texts of mutants, if only these are tried."""
     found: list[tuple[Mutant, str, str]] = field(default_factory=list)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         files = [path for folder in self.folders for path in sources(folder)]
         named = frozenset(map(str, files))
-        covering = _covering(session.items, named)
+        covering = _covering(session.items[:: self.every], named, self.kept)
         live = Live(named, "relayout")
         with self.report.open("w", encoding="utf-8") as report:
             for mutant in self._drawn(files, live):
                 items = [
                     (spent, item) for places, spent, item in covering if _is_in(mutant, places)
                 ]
-                fate, test = self._tried(mutant, live, [one for _, one in sorted(items, key=_time)])
+                fate, test = self._tried(mutant, live, _in_turns(items))
                 self.found.append((mutant, fate, test))
                 text = mutant.text(self.root)
                 report.write(json.dumps({"mutant": text, "fate": fate, "test": test}) + "\n")
@@ -62,6 +68,7 @@ class MutationRun:
     def _drawn(self, files: Sequence[Path], live: Live) -> list[Mutant]:
         every = [mutant for path in files for mutant in mutants_of(path) if live.has(mutant)]
         every = [mutant for mutant in every if self.only in mutant.text(self.root)]
+        every = [one for one in every if not self.again or one.text(self.root) in self.again]
         drawn = random.Random(self.seed).sample(every, min(self.count, len(every)))
         return sorted(drawn, key=lambda mutant: (mutant.path, mutant.number))
 
@@ -79,6 +86,17 @@ class MutationRun:
         return SURVIVED, ""
 
 
+def _in_turns(items: Sequence[tuple[float, pytest.Item]]) -> list[pytest.Item]:
+    """Each test function has as much time as the others, for its quickest cases first."""
+    passed: dict[str, float] = {}
+    ranked = []
+    for spent, item in sorted(items, key=_time):
+        name = item.nodeid.partition("[")[0]
+        passed[name] = passed.get(name, 0) + spent
+        ranked.append((passed[name], item))
+    return [item for _, item in sorted(ranked, key=_time)]
+
+
 def _time(pair: tuple[float, pytest.Item]) -> float:
     return pair[0]
 
@@ -88,17 +106,27 @@ def _is_in(mutant: Mutant, places: set[Place]) -> bool:
 
 
 def _covering(
-    items: Sequence[pytest.Item], files: frozenset[str]
+    items: Sequence[pytest.Item], files: frozenset[str], kept: Path | None
 ) -> list[tuple[set[Place], float, pytest.Item]]:
     """The tests that pass, with what they call."""
-    found = []
+    known: dict[str, tuple[list[Place], float]] = {}
+    if kept is not None and kept.exists():
+        known = json.loads(kept.read_text(encoding="utf-8"))
     for item in items:
-        start = time.process_time()
-        with calls(files) as places:
-            outcome = _outcome(item)
-        if outcome is None and places:
-            found.append((places, time.process_time() - start, item))
-    return found
+        if item.nodeid not in known:
+            known[item.nodeid] = _watched(item, files)
+    if kept is not None:
+        kept.write_text(json.dumps(known), encoding="utf-8")
+    found = ((known[item.nodeid], item) for item in items)
+    return [({(f, n) for f, n in places}, spent, item) for (places, spent), item in found if places]
+
+
+def _watched(item: pytest.Item, files: frozenset[str]) -> tuple[list[Place], float]:
+    """What a test calls, nothing if it fails, and its seconds."""
+    start = time.process_time()
+    with calls(files) as places:
+        outcome = _outcome(item)
+    return sorted(places) if outcome is None else [], time.process_time() - start
 
 
 def _outcome(item: pytest.Item) -> str | None:

@@ -39,3 +39,19 @@ def test_as_much_as_the_transposes_in_its_place() -> None:
         s = Softmax<axis=-1>(t)
         y = Transpose<perm=[0,3,1,2]>(s)"""
     assert bytes_moved(spelt_out) == bytes_moved("y = Softmax<axis=1>(x)")
+
+
+OPEN = """<ir_version: 8, opset_import: ["" : 13]>
+g (float[n,3] x) => (float[3,RESULT] y) { y = Transpose(x) }"""
+
+
+@pytest.mark.parametrize(
+    ("result", "dims", "length"),
+    [("n", {}, 32), ("n", {"n": 5}, 5), ("m", {"n": 5}, 5), ("m", {"m": 5}, 32)],
+)
+def test_an_open_length_counts_as_it_is_known(
+    result: str, dims: dict[str, int], length: int
+) -> None:
+    """As the operand has it, whatever the result is called."""
+    model = load(onnx.parser.parse_model(OPEN.replace("RESULT", result))).ir
+    assert measure(model, dims).bytes_moved == 2 * 4 * 3 * length

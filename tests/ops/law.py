@@ -42,7 +42,15 @@ def orders(rank: int) -> Iterator[Permutation]:
 
 
 def model_of(sample: Sample) -> onnx.ModelProto:
-    """A model of one node."""
+    """A model of one node, with what is known of its results."""
+    model = bare_model_of(sample)
+    if sample.domain == "com.microsoft":
+        _declare_results(model, sample)
+    return onnx.shape_inference.infer_shapes(model, data_prop=True)
+
+
+def bare_model_of(sample: Sample) -> onnx.ModelProto:
+    """A model of one node that no inference has seen, which may not take what is no valid node."""
     names = [f"x{i}" if x is not None else "" for i, x in enumerate(sample.inputs)]
     results = ["" if j in sample.unused else f"y{j}" for j in range(sample.outputs)]
     node = helper.make_node(
@@ -58,10 +66,7 @@ def model_of(sample: Sample) -> onnx.ModelProto:
     opsets = [helper.make_opsetid(sample.domain, sample.version)]
     if sample.domain:
         opsets.append(helper.make_opsetid("", 21))
-    model = helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION)
-    if sample.domain == "com.microsoft":
-        _declare_results(model, sample)
-    return onnx.shape_inference.infer_shapes(model, data_prop=True)
+    return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION)
 
 
 def _declare_results(model: onnx.ModelProto, sample: Sample) -> None:
@@ -72,7 +77,12 @@ def _declare_results(model: onnx.ModelProto, sample: Sample) -> None:
 
 
 def view_of(sample: Sample) -> NodeView:
-    region, node = _only_node(ir.from_proto(model_of(sample)))
+    return view_in(model_of(sample))
+
+
+def view_in(model: onnx.ModelProto) -> NodeView:
+    """The one node of a model."""
+    region, node = _only_node(ir.from_proto(model))
     return region.view(node)
 
 

@@ -75,7 +75,7 @@ def test_pull_finds_every_result_that_transport_gives(sample: Sample) -> None:
         assert isinstance(result, Permutation)
         pulled = rule_of(view).pull(view, result)
         assert not isinstance(pulled, Refusal), f"{sample.id}: {order} gives {result}, {pulled}"
-        _assert_gives(result, view, pulled)
+        assert_gives(result, view, pulled)
 
 
 @pytest.mark.parametrize("sample", ALL, ids=lambda sample: sample.id)
@@ -85,10 +85,10 @@ def test_what_is_pulled_gives_the_result_that_is_wanted(sample: Sample) -> None:
     for wanted in () if rank is None else law.orders(rank):
         pulled = rule_of(view).pull(view, wanted)
         if not isinstance(pulled, Refusal) and isinstance(transport(view, pulled), Transport):
-            _assert_gives(wanted, view, pulled)
+            assert_gives(wanted, view, pulled)
 
 
-def _assert_gives(wanted: Permutation, view: NodeView, pulled: Permutation) -> None:
+def assert_gives(wanted: Permutation, view: NodeView, pulled: Permutation) -> None:
     """Axes of length 1 may stand anywhere."""
     answer = transport(view, pulled)
     assert isinstance(answer, Transport), f"{wanted} pulled {pulled}, {answer}"

@@ -18,7 +18,7 @@ from tests.samples.sample import Sample
 LONGEST = 64
 
 
-def _shuffles(shape: tuple[object, ...]) -> list[Shuffle]:
+def shuffles(shape: tuple[object, ...]) -> list[Shuffle]:
     """One order of the entries of every axis: neither its own inverse nor a reversal."""
     found = []
     for axis, length in enumerate(shape):
@@ -39,11 +39,11 @@ def _checked(sample: Sample) -> list[Transport]:
     for index, x in enumerate(sample.inputs):
         if x is None or index in sample.constants:
             continue
-        for shuffle in _shuffles(x.shape):
+        for shuffle in shuffles(x.shape):
             answers = law.check_shuffle(sample, index, shuffle)
             assert all(answer.inputs[index] == shuffle for answer in answers)
             found += answers
-    for shuffle in _shuffles(shape_of(view.node.outputs[0]) or ()):
+    for shuffle in shuffles(shape_of(view.node.outputs[0]) or ()):
         answers = law.check_shuffle(sample, RESULT, shuffle)
         assert all(answer.outputs[0] == shuffle for answer in answers)
         found += answers

@@ -121,6 +121,7 @@ def _dropouts() -> Iterator[Sample]:
     for version in versions("Dropout"):
         yield Sample("Dropout", version, [x])
         yield Sample("Dropout", version, [x], outputs=2, note="mask")
+        yield Sample("Dropout", version, [x], outputs=2, unused=frozenset({1}), note="no mask")
     for version in versions("Dropout")[:2]:
         yield Sample("Dropout", version, [x], {"ratio": 0.25}, note="ratio")
     for version in versions("Dropout")[2:]:

@@ -93,6 +93,9 @@ def _padding() -> Iterator[Edge]:
     for mode in ("constant", "edge", "wrap"):
         for x in (VECTOR, ONE):
             yield "Pad", x, {"p": _ints(*[1] * (2 * x.ndim))}, {"mode": mode}
+    for pads in ((0, 1, 0, 2), (1, 0, 0, 0), (0, 0, 0, 1), (0, 0, 0, 0)):
+        yield "Pad", MATRIX, {"p": _ints(*pads)}, {}
+    yield "Pad", _counting(2, 1, 3, 4), {"p": _ints(0, 0, 1, 2, 0, 0, 3, 0)}, {}
     yield "Pad", EMPTY, {"p": _ints(1, 1, 1, 1)}, {}
     yield "Pad", MATRIX, {"p": _ints(-1, 0, 0, -1)}, {}
 

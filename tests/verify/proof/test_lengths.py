@@ -9,13 +9,16 @@ from hypothesis import strategies as st
 
 from relayout.verify.proof.lengths import (
     Length,
+    fits_only_as,
     floor,
+    larger,
     minus,
     nonnegative,
     plus,
     positive,
     quotient,
     replaced,
+    smaller,
     solved,
     symbol,
     times,
@@ -89,6 +92,44 @@ def _monomial(text: str, known: Values) -> int:
     return result
 
 
+def _value(length: Length, known: Values) -> int:
+    """The same for a length that may be a minimum or a maximum."""
+    return int(eval(str(length).replace("?", ""), {"min": min, "max": max, **known}))
+
+
+@given(lengths(), lengths(), values)
+def test_the_larger_and_the_smaller(one: Length, other: Length, known: Values) -> None:
+    both = at(one, known), at(other, known)
+    for length, number in ((larger(one, other), max(both)), (smaller(one, other), min(both))):
+        assert _value(length, known) == number
+        assert not nonnegative(length) or number >= 0
+
+
+@given(st.integers(-2, 9), st.integers(-2, 9), lengths(), values)
+def test_the_smallest_of_three(one: int, other: int, length: Length, known: Values) -> None:
+    least = smaller(one, smaller(other, length))
+    assert _value(least, known) == min(one, other, at(length, known))
+
+
+@given(st.integers(-2, 9), lengths(), st.sampled_from(NAMES).map(symbol), values)
+def test_what_fits_only_as_another_is_it(
+    most: int, length: Length, axis: Length, known: Values
+) -> None:
+    """Wherever both are broadcast against each other: they are equal or one of them is 1."""
+    one = smaller(most, length)
+    numbers = _value(one, known), at(axis, known)
+    if fits_only_as(one, axis) and (1 in numbers or len(set(numbers)) == 1):
+        assert numbers[0] == numbers[1]
+
+
+def test_a_bounded_length_is_found_to_be_the_other() -> None:
+    a, b = symbol("a"), symbol("b")
+    assert fits_only_as(smaller(5, a), a)
+    assert not fits_only_as(smaller(5, a), b)
+    assert not fits_only_as(smaller(1, symbol("?a")), symbol("?a"))
+    assert not fits_only_as(a, a)
+
+
 @given(lengths(), lengths(), values)
 def test_what_is_solved_must_hold(one: Length, other: Length, known: Values) -> None:
     equal = plus(other, at(one, known) - at(other, known))
@@ -106,7 +147,14 @@ def test_what_may_be_below_0_is_not_taken_for_a_length() -> None:
     assert not nonnegative(symbol("?div(a, b)"))
 
 
+def test_the_larger_is_one_of_two_where_that_is_known() -> None:
+    a, more = symbol("a"), plus(symbol("a"), 1)
+    assert larger(a, more) == larger(more, a) == more
+    assert smaller(a, more) == smaller(more, a) == a
+
+
 def test_a_solution_is_found() -> None:
     a, b = symbol("a"), symbol("b")
     assert solved(times(a, b), times(a, 3)) == ("b", 3)
     assert solved(times(2, a), 7) is None
+    assert solved(plus(times(2, a), 3), plus(a, b)) == ("b", plus(a, 3))

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
+from relayout.verify.proof.proof import prove_models
 from relayout.verify.proof.verdict import Ledger
 from tests.verify.proof.cases import Pair, ramp, whole
 
@@ -238,6 +240,105 @@ PAIRS = {
         "y = Mul (x, p)",
         constants={"p": ramp(3, 2), "q": ramp(3, 2), "p'": np.ascontiguousarray(ramp(3, 2).T * 2)},
     ),
+    "the first place of an open axis": Pair(
+        "float[n,3] x",
+        "a = Gather <axis = 0> (x, zero) y = Relu (a)",
+        "a = Slice (x, first, one, first) b = Squeeze (a, first) y = Relu (b)",
+        constants={"zero": np.array(0, np.int64), "first": whole(0), "one": whole(1)},
+    ),
+    "lengths by remainders and differences": Pair(
+        "float[n,6] x",
+        """s = Shape (x) a = Gather (s, zero) b = Mod (six, four) c = Sub (six, four) d = Mul (b, c)
+           e = Sub (d, two) f = Concat <axis = 0> (a, e, three) y = Reshape (x, f)""",
+        "y = Reshape (x, form)",
+        constants={
+            "zero": whole(0),
+            "two": whole(2),
+            "three": whole(3),
+            "four": whole(4),
+            "six": whole(6),
+            "form": whole(-1, 2, 3),
+        },
+    ),
+    "a sum of merged axes": Pair(
+        "float[2,3,4] x, float[2,3,4] z",
+        "a = Add (x, z) y = Reshape (a, merged)",
+        "a = Reshape (x, merged) b = Reshape (z, merged) y = Add (a, b)",
+        constants={"merged": whole(6, 4)},
+    ),
+    "an index made of two, and another of the same two": Pair(
+        "float[3] x, float[3] z",
+        """d = Sub (x, z) c = Unsqueeze (d, one) e = Mul (c, x) f = Mul (c, z) y = Sub (e, f)""",
+        """d = Sub (x, z) c = Unsqueeze (d, one) e = Mul (c, x) f = Mul (c, z)
+           t = Transpose (e) u = Transpose (f) v = Sub (t, u) y = Transpose (v)""",
+        constants={"one": whole(1)},
+    ),
+    "paddings of the first version": Pair(
+        "float[2,3] x",
+        "y = Pad <paddings = [0, 1, 2, 0]> (x)",
+        "a = Transpose (x) b = Pad <paddings = [1, 0, 0, 2]> (a) y = Transpose (b)",
+        opset=1,
+        runs=False,
+    ),
+    "zeros of a shape, and counted numbers": Pair(
+        "float[2,3] x",
+        """z = ConstantOfShape (f) a = Add (x, z) r = Range (one, four, one)
+           c = Cast <to = 1> (r) y = Mul (a, c)""",
+        "a = Add (x, w) y = Mul (a, k)",
+        constants={
+            "f": whole(2, 3),
+            "one": np.array(1, np.int64),
+            "four": np.array(4, np.int64),
+            "w'": np.zeros((2, 3), np.float32),
+            "k'": np.array([1, 2, 3], np.float32),
+        },
+    ),
+    "numbers counted up to an open length": Pair(
+        "float[n,3] x",
+        """s = Shape (x) l = Gather (s, zero) r = Range (zero, l, one) c = Cast <to = 1> (r)
+           u = Unsqueeze (c, first) y = Mul (x, u)""",
+        """t = Transpose (x) s = Shape (t) l = Gather (s, one) r = Range (zero, l, one)
+           c = Cast <to = 1> (r) a = Mul (c, t) y = Transpose (a)""",
+        constants={
+            "zero": np.array(0, np.int64),
+            "one": np.array(1, np.int64),
+            "first": whole(1),
+        },
+    ),
+    "the last place, counted from either end": Pair(
+        "float[2,4] x",
+        "y = Gather <axis = 1> (x, last)",
+        "y = Slice (x, three, four, one)",
+        constants={"last": whole(-1), "three": whole(3), "four": whole(4), "one": whole(1)},
+    ),
+    "a part of nothing between others": Pair(
+        "float[2,3] x, float[4,3] w",
+        "y = Concat <axis = 0> (x, none, w)",
+        "y = Concat <axis = 0> (x, w)",
+        constants={"none": np.zeros((0, 3), np.float32)},
+    ),
+    "texts in another order": Pair(
+        "string[2,3] x",
+        "e = Equal (x, c) y = Cast <to = 1> (e)",
+        "t = Transpose (x) e = Equal (t, c) f = Cast <to = 1> (e) y = Transpose (f)",
+        constants={
+            "c": np.array([["a", "b", "c"], ["d", "e", "f"]], object),
+            "c'": np.array([["a", "d"], ["b", "e"], ["c", "f"]], object),
+        },
+        runs=False,
+    ),
+    "a constant that repeats along an axis": Pair(
+        "float[3,4,2] x",
+        "y = Add (x, c)",
+        "y = Add (x, c)",
+        constants={"c": ramp(3, 1, 2), "c'": np.repeat(ramp(3, 1, 2), 4, axis=1)},
+    ),
+    "a constant transposed and merged": Pair(
+        "float[6] x",
+        "a = Transpose (c) b = Reshape (a, six) y = Add (x, b)",
+        "y = Add (x, c)",
+        constants={"c": ramp(2, 3), "c'": ramp(2, 3).T.reshape(6), "six": whole(6)},
+    ),
     "DepthToSpace written out": Pair(
         "float[1,8,2,3] x",
         "y = DepthToSpace <blocksize = 2> (x)",
@@ -257,6 +358,85 @@ PAIRS = {
         runs=False,
     ),
 }
+
+
+def test_a_constant_of_many_blocks_is_read_whole(tmp_path: Path) -> None:
+    """In another order it is the same; with another number anywhere it is not."""
+    held = np.random.default_rng(0).integers(-9, 9, (3, 3, 130_000)).astype(np.float16)
+    for place in (None, 0, held.size // 2, held.size - 1):
+        stored = held.transpose(1, 2, 0).copy()
+        if place is not None:
+            stored.flat[place] += 1
+        pair = Pair(
+            "float16[3,3,130000] x",
+            "y = Add (x, c)",
+            "t = Transpose <perm = [1,2,0]> (x) a = Add (t, c) y = Transpose <perm = [2,0,1]> (a)",
+            constants={"c": held, "c'": stored},
+        )
+        assert pair.proof(tmp_path).identical == (place is None)
+
+
+def test_the_standard_may_be_named_in_full() -> None:
+    """Also where its version decides what an operator is."""
+    text = """<ir_version: 9, opset_import: ["NAME": 11]>
+        g (float[2,3,4] x) => (float[2,3,4] y) { y = Softmax <axis = 1> (x) }"""
+    short, full = (onnx.parser.parse_model(text.replace("NAME", n)) for n in ("", "ai.onnx"))
+    full.graph.node[0].domain = "ai.onnx"
+    new = onnx.parser.parse_model(text.replace("NAME", "").replace("11", "13"))
+    assert prove_models(short, full).identical
+    assert not prove_models(full, new).holds
+
+
+def test_lengths_without_names_may_differ() -> None:
+    text = """<ir_version: 9, opset_import: ["": 18]>
+        g (float[N,3] x, float[N,3] z) => (float[N,3] y) <int64[1] zero = {0}, int64[1] three = {3}>
+        { s = Shape (x) n = Gather (s, zero) f = Concat <axis = 0> (n, three) y = BODY }"""
+    for name, is_one in (("n", True), ("", False), ("?", False)):
+        bodies = ("Relu (z)", "Relu (r) r = Reshape (z, f)")
+        models = [onnx.parser.parse_model(text.replace("BODY", body)) for body in bodies]
+        for model in models:
+            for port in model.graph.input:
+                port.type.tensor_type.shape.dim[0].dim_param = name.replace("N", "")
+        assert prove_models(*models).identical == is_one
+
+
+RUN_TIME = {
+    "Reshape": "a = Reshape (x, s)",
+    "Expand": "a = Expand (x, s)",
+    "ConstantOfShape": "a = ConstantOfShape (s)",
+    "NonZero": "b = NonZero (x) a = Cast <to = 1> (b)",
+    "Tile": "a = Tile (x, s)",
+    "Slice": "a = Slice (x, s, t)",
+    "Pad": "a = Pad (x, p)",
+    "TopK": "a, i = TopK (x, k)",
+    "NonMaxSuppression": "b = NonMaxSuppression (z, z, k) a = Cast <to = 1> (b)",
+}
+
+
+@pytest.mark.parametrize("name", RUN_TIME)
+def test_what_only_a_run_tells_has_a_rank(name: str, tmp_path: Path) -> None:
+    """Known enough for the Transposes around what follows it."""
+    inputs = "float[2,3] x, int64[2] s, int64[2] t, int64[4] p, int64[1] k, float[1,3,4] z"
+    after = "b2 = Transpose <perm = [1,0]> (a) c = Relu (b2) y = Transpose <perm = [1,0]> (c)"
+    pair = Pair(inputs, f"{RUN_TIME[name]} y = Relu (a)", f"{RUN_TIME[name]} {after}")
+    assert pair.proof(tmp_path).identical
+
+
+@pytest.mark.parametrize("name", ["n", "?n", "#n", "##n", "n*n", "min(2, n)"])
+def test_a_length_may_have_any_name(name: str) -> None:
+    """What the proof calls lengths itself is nothing that a model could call one."""
+    text = """<ir_version: 9, opset_import: ["": 18]>
+        g (float[n,4] x) => (float y) <int64[1] zero = {0}, int64[1] two = {2}, int64[1] four = {4},
+        int64[2] rows = {-1, 2}> { BODY }"""
+    before = "y = Reshape (x, rows)"
+    after = """s = Shape (x) n = Gather (s, zero) m = Mul (n, four) h = Div (m, two)
+        f = Concat <axis = 0> (h, two) y = Reshape (x, f)"""
+    models = [onnx.parser.parse_model(text.replace("BODY", body)) for body in (before, after)]
+    for model in models:
+        model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = name
+    proof = prove_models(*models)
+    assert proof.identical
+    assert not proof.conditions
 
 
 @pytest.mark.parametrize("name", PAIRS)

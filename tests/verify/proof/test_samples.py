@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import TypeGuard
 
 import numpy as np
 import onnx
@@ -21,6 +20,8 @@ from relayout.verify.proof.proof import prove_models
 from tests.ops import law
 from tests.samples import ALL
 from tests.samples.sample import Array, Sample
+from tests.verify.proof import nodes
+from tests.verify.proof.changes import changed, defaults_of, exchanged
 
 ORDERS = 2
 """Orders tried with each sample."""
@@ -119,45 +120,12 @@ def test_restated_node_is_proved_identical(sample: Sample) -> None:
         assert (proof.holds, proof.conditions) == (True, ()), (answer, proof)
 
 
-FLAGS = frozenset({"keepdims", "noop_with_empty_axes", "layout"})
-
-
-def _changed(sample: Sample) -> Iterator[Sample]:
-    """Samples that differ from the given one in one attribute or one constant."""
-    for name, value in sample.attributes.items():
-        # With fewer outputs than it has, onnx's inference of a Split aborts.
-        others = () if name == "num_outputs" else _others(value)
-        for other in (1 - value,) if name in FLAGS else others:
-            yield replace(sample, attributes={**sample.attributes, name: other})
-    for place, given in enumerate(sample.inputs):
-        for other in _arrays(given) if given is not None and place in sample.constants else ():
-            inputs = [*sample.inputs[:place], other, *sample.inputs[place + 1 :]]
-            yield replace(sample, inputs=inputs)
-
-
-def _others(value: Any) -> Iterator[Any]:
-    """Other values of an attribute; none is 0 that was not."""
-    if isinstance(value, int | float):
-        yield from (value + 1, value * 2, *([value - 1] if value >= 2 else ()))
-    elif isinstance(value, list | tuple) and value:
-        yield value[::-1]
-        if isinstance(value[0], int | float):
-            yield from ([value[0] + 1, *value[1:]], [*value[:-1], value[-1] + 1])
-
-
-def _arrays(given: Array) -> Iterator[Array]:
-    if given.dtype.kind not in "fiu" or not given.size:
-        return
-    for axis in range(given.ndim):
-        yield np.ascontiguousarray(np.flip(given, axis))
-    flat = given.reshape(-1).copy()
-    flat[-1] += 1
-    yield flat.reshape(given.shape)
-
-
-def _results(sample: Sample, feeds: dict[str, Array]) -> list[Array] | None:
+def results(model: onnx.ModelProto, feeds: dict[str, Array], runtime: str) -> list[Array] | None:
+    """What a model gives, None if the runtime does not take it."""
+    read = {port.name for port in model.graph.input}
+    fed = {name: array for name, array in feeds.items() if name in read}
     try:
-        return [np.asarray(y) for y in law.run(law.model_of(sample), feeds, sample.runtime)]
+        return [np.asarray(y) for y in law.run(model, fed, runtime)]
     except Exception:  # noqa: BLE001 - a change may make a node that no runtime takes
         return None
 
@@ -172,12 +140,45 @@ def _differ(one: list[Array], other: list[Array]) -> bool:
     )
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.id)
+def _changed(sample: Sample, model: onnx.ModelProto) -> Iterator[onnx.ModelProto]:
+    yield from map(law.bare_model_of, changed(sample))
+    yield from exchanged(model)
+
+
+MISTAKEN = frozenset({"AveragePool", "BatchNormalization"})
+"""The reference has faults here: it learns at version 9, and takes VALID windows for dense ones."""
+
+
+def _forms() -> list[Sample]:
+    """One sample of each set of attributes, operands and constants, and of each highest rank."""
+    found = {}
+    for sample in SAMPLES:
+        ranks = [x.ndim for x in sample.inputs if x is not None]
+        operands = tuple(x is not None for x in sample.inputs)
+        form = (sample.domain, sample.op_type, *sorted(sample.attributes), operands)
+        found[form, sample.constants, max(ranks, default=0)] = sample
+    return list(found.values())
+
+
+@pytest.mark.parametrize("sample", [*_forms(), *nodes.SAMPLES], ids=lambda sample: sample.id)
 def test_node_that_gives_other_numbers_is_not_proved(sample: Sample) -> None:
-    feeds = law.feeds_of(sample)
-    given = _results(sample, feeds)
-    for other in _changed(sample):
-        found = None if given is None else _results(other, feeds)
-        if given is not None and found is not None and _differ(given, found):
-            proof = prove_models(law.model_of(sample), law.model_of(other))
-            assert not proof.holds, other
+    model, feeds = law.bare_model_of(sample), law.feeds_of(sample)
+    runtime = "ort" if sample.op_type in MISTAKEN else sample.runtime
+    given = results(model, feeds, runtime)
+    for other in () if given is None else _changed(sample, model):
+        found = results(other, feeds, runtime)
+        if found is not None and _differ(given or [], found):
+            assert not prove_models(model, other).holds, other
+
+
+@pytest.mark.parametrize("sample", _forms(), ids=lambda sample: sample.id)
+def test_a_default_that_is_written_out_changes_nothing(sample: Sample) -> None:
+    model, other = law.bare_model_of(sample), law.bare_model_of(sample)
+    other.graph.node[0].attribute.extend(defaults_of(sample))
+    assert prove_models(model, other).identical
+
+
+@pytest.mark.parametrize("sample", nodes.SAMPLES, ids=lambda sample: sample.id)
+def test_a_sample_runs(sample: Sample) -> None:
+    """So that its changes are compared with something."""
+    assert results(law.bare_model_of(sample), law.feeds_of(sample), sample.runtime) is not None

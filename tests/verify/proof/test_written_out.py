@@ -46,6 +46,9 @@ def attention(scores: str = "w = Identity (t)", **names: str) -> str:
     return text
 
 
+APART = "float[1,2,4,4] q, float[1,2,5,4] k, float[1,2,5,3] v"
+APART_WRITTEN = """t = Transpose <perm = [0,1,3,2]> (k) a = MatMul (q, t) b = Mul (a, half)
+    c = SCORES p = Softmax <axis = -1> (c) y = MatMul (p, v)"""
 QKV = "float[2,4,6] q, float[2,5,6] k, float[2,5,6] v"
 
 PAIRS = {
@@ -116,6 +119,53 @@ PAIRS = {
         "y = com.microsoft.SkipSimplifiedLayerNormalization <epsilon = 1e-5> (u, z, g)",
         opset=17,
         constants=NORM,
+    ),
+    "a guard of a softmax against rows that are masked as a whole": Pair(
+        "float[2,4] x",
+        "p = Softmax <axis = 1> (x) n = IsNaN (p) y = Where (n, zero, p)",
+        "y = Softmax <axis = 1> (x)",
+        constants={"zero": number(0)},
+    ),
+    "Attention with a bias of scores": Pair(
+        APART + ", float[4,5] m",
+        APART_WRITTEN.replace("SCORES", "Add (b, m)"),
+        "y = Attention (q, k, v, m)",
+        opset=23,
+        constants={"half": number(0.5)},
+    ),
+    "Attention that truth values hide": Pair(
+        APART,
+        APART_WRITTEN.replace("SCORES", "Add (b, h) h = Where (m, shown, hidden)"),
+        "y = Attention (q, k, v, m)",
+        opset=23,
+        constants={
+            "half": number(0.5),
+            "shown": number(0),
+            "hidden": number(-np.inf),
+            "m": np.tri(4, 5, dtype=bool),
+        },
+    ),
+    "a part by lengths that are taken off": Pair(
+        "float[m,4] x",
+        """s = Shape (x) l = Gather (s, zero) k = Sub (l, two) b = Slice (x, zero, k)
+           y = Gelu (b)""",
+        """s = Shape (x) l = Gather (s, zero) k = Add (l, less) b = Slice (x, zero, k)
+           d = Div (b, root) e = Erf (d) o = Add (e, one) p = Mul (b, o) y = Mul (p, half)""",
+        opset=20,
+        constants={
+            "zero": whole(0),
+            "two": whole(2),
+            "less": whole(-2),
+            "root": number(np.sqrt(2)),
+            "one": number(1),
+            "half": number(0.5),
+        },
+    ),
+    "numbers with more axes than what they scale": Pair(
+        "float[3] x",
+        "a = Mul (x, c) y = Mul (a, d)",
+        "y = Mul (x, e)",
+        constants={"c": ramp(1, 1) * 2, "d": ramp(1, 1) * 3, "e'": ramp(1, 1) ** 2 * 6},
     ),
     "BiasGelu": Pair(
         "float[2,4] u",
@@ -249,6 +299,11 @@ TWINS: dict[str, tuple[str, str, str]] = {
         "n = Mul (u, i)",
     ),
     "an exponent of 4": ("FastGelu", "c = Pow (x, three)", "d = Mul (x, x) c = Mul (d, d)"),
+    "a guard that shows what it hid": (
+        "a guard of a softmax against rows that are masked as a whole",
+        "Where (n, zero, p)",
+        "Where (n, p, zero)",
+    ),
     "no bias under erf": ("BiasGelu", "a = Div (x, root)", "a = Div (u, root)"),
     "a sum taken off twice": (
         "a difference in another association",

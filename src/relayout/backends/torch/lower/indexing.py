@@ -127,7 +127,7 @@ def split(call: Call) -> Results:
     if sizes is not None or call.has(1):
         text = parameter_text(call, "split", 1) if sizes is None else repr(list(sizes))
         return Several(f"{call.tensor(0)}.split({text}, {axis})", count)
-    return Several(f"{call.tensor(0)}.chunk({count}, {axis})", count)
+    return Several(call.helper(runtime.split_evenly, call.tensor(0), count, axis), count)
 
 
 def _even(whole: int, count: int) -> tuple[int, ...]:

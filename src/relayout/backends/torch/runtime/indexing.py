@@ -66,6 +66,13 @@ def slice_by(x: Any, starts: Any, ends: Any, axes: Any, steps: Any) -> Any:
     return x
 
 
+def split_evenly(x: Any, count: int, axis: int) -> Any:
+    """The parts are as long as the first, but for the last, which may have no element."""
+    length = -(-x.shape[axis] // count)
+    others = [length] * (count - 1)
+    return x.split([*others, x.shape[axis] - sum(others)], axis)
+
+
 def top_k(x: Any, count: int, axis: int, largest: bool) -> Any:
     """Of equal elements the first ones are taken."""
     values, indices = torch.sort(x, dim=axis, descending=largest, stable=True)

@@ -130,10 +130,8 @@ def _with_biases(
     bias = call.optional(3)
     if bias is None:
         return query, key, value
-    depths = [side.shape[3] for side in sides]
-    if len(set(depths)) > 1:
-        raise NotKnownError("MultiHeadAttention with biases of several depths")
-    own = [reshaped(call.table, one, [heads, 1, depths[0]]) for one in _thirds(call, bias, 0)]
+    form = [heads, 1, query.shape[3]]  # which no third fits if the depths differ
+    own = [reshaped(call.table, one, form) for one in _thirds(call, bias, 0)]
     query, key, value = (call.apply("Add", side, one) for side, one in zip(sides, own, strict=True))
     return query, key, value
 

@@ -120,14 +120,14 @@ def _part(length: Length, bounds: SliceBounds) -> AxisPart | None:
     to_end = nonnegative(minus(end, length)) or (isinstance(end, int) and end >= BEYOND)
     if step == 1 and start == 0 and to_end:
         return None
+    if bounds == (0, 1, 1):
+        return AxisPart(0, 1, 1)  # no length is 0
     return AxisPart((start, end), step, _open_length(length, bounds))
 
 
 def _open_length(length: Length, bounds: SliceBounds) -> Length:
     """The length of what is cut out of an open one, which is at least 1."""
     start, end, step = bounds
-    if bounds == (0, 1, 1):
-        return 1
     if start == 0 and step == 1 and nonnegative(end):
         return smaller(length, end)
     return symbol(f"slice({length}; {start}:{end}:{step})")
@@ -171,7 +171,7 @@ def _zero(call: NodeCall, fill: TermValue) -> TermValue:
 def _resize(call: NodeCall) -> list[TermValue]:
     value = call.operand(0)
     scales = _numbers(call, 2 if call.node.op_type == "Resize" and call.since > 10 else 1)
-    sizes = call.lengths(3) if call.optional(3) is not None else None
+    sizes = call.lengths(3)
     if call.text("keep_aspect_ratio_policy", "stretch") != "stretch":
         raise NotKnownError("Resize that keeps the aspect ratio")
     mode = call.text("coordinate_transformation_mode")
