@@ -189,6 +189,8 @@ def _sum(amounts: dict[int, int], orders: tuple[int, ...]) -> int:
 def _without(offers: _Amounts, stored: int) -> _Amounts:
     return {
         reader: {order: amount for order, amount in orders.items() if order != stored}
+        if stored in orders
+        else orders
         for reader, orders in offers.items()
     }
 

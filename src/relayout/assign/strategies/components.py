@@ -81,7 +81,7 @@ class _ComponentDrafts:
             self.ports.append([(place, order) for order in range(len(values[value].orders))])
         self.members: list[list[Member]] = [[] for _ in range(count)]
         self.producers = [0] * len(values)
-        self.readers: list[dict[int, None]] = [{} for _ in values]
+        self.readers: list[list[int]] = [[] for _ in values]
 
     def add(self, index: int, row: _OperatorRow, home: int) -> None:
         """An operator as each component sees it that it is at home in or touches."""
@@ -99,12 +99,15 @@ class _ComponentDrafts:
             for value in written:
                 if here[value] == number:
                     self.producers[value] = position
-            for value in read:
+            for value in dict.fromkeys(read):
                 if here[value] == number:
-                    self.readers[value][position] = None
+                    self.readers[value].append(position)
 
     def _options(self, number: int, row: _OperatorRow) -> tuple[Option, ...]:
         """One option per distinct set of orders, each at its least price."""
+        if len(row.variants) == 1:
+            price, reads, writes = row.variants[0]
+            return (Option(0, price, *self._restrict(number, reads, writes)),)
         options: dict[tuple[tuple[ValueOrder, ...], tuple[ValueOrder, ...]], Option] = {}
         for variant, (price, reads, writes) in enumerate(row.variants):
             ports = self._restrict(number, reads, writes)
