@@ -10,10 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 from onnx import helper
 
 from relayout.verify.isolated import (
+    BLOCK,
+    EXTERNAL_KEY,
     MEMORY_OF_ANY,
     MEMORY_PER_BYTE,
     compare_isolated,
@@ -90,6 +93,27 @@ def test_memory_grows_with_what_models_store(tmp_path: Path) -> None:
     assert least is not None
     assert more is not None
     assert more - least > 60 * 10**6
+
+
+@pytest.mark.parametrize("inside", [-1, 0, 3, 7, 8])
+def test_a_data_file_is_found_wherever_a_model_names_it(tmp_path: Path, inside: int) -> None:
+    """The key that names it lies across two blocks, after so many of its letters."""
+    data = tmp_path / "data"
+    data.write_bytes(bytes(4 * 10**6))
+    path = plus(tmp_path / "a.onnx", np.zeros(10**6), (10**6,))
+    model = onnx.load(path)
+    weight = model.graph.initializer[0]
+    weight.ClearField("raw_data")
+    weight.data_location = onnx.TensorProto.EXTERNAL
+    weight.external_data.add(key="location", value="data")
+    model.doc_string = "x" * BLOCK
+    begins = model.SerializeToString().index(EXTERNAL_KEY)
+    model.doc_string = "x" * (BLOCK - (begins - BLOCK) - inside)
+    path.write_bytes(model.SerializeToString())
+    assert path.read_bytes().index(EXTERNAL_KEY) == BLOCK - inside
+    memory = default_memory(NumericOptions(), path)
+    assert memory is not None
+    assert memory - MEMORY_OF_ANY > MEMORY_PER_BYTE * data.stat().st_size
 
 
 def endless(path: Path) -> Path:

@@ -153,6 +153,8 @@ def _charge(component: Component, leaf: Leaf, index: int, prices: _Amounts) -> N
         _check_shares(value, stored, carried, leaf.scale)
         for reader, cases in wants.items():
             carries, offered = carried.get(reader, {}), offers.get(reader, {})
+            if carries == offered:
+                continue
             least = min(_sum(carries, orders) - _sum(offered, orders) for orders in cases.values())
             prices[value.producer][option] += least
 
@@ -175,18 +177,20 @@ def _check_shares(value: ComponentValue, stored: int, shares: _Amounts, scale: i
 def _wants(member: Member, value: int, options: Iterable[int]) -> dict[int, tuple[int, ...]]:
     """The orders each open option of a member wants a value in."""
     return {
-        option: tuple(order for read, order in member.options[option].reads if read == value)
+        option: tuple([order for read, order in member.options[option].reads if read == value])
         for option in options
     }
 
 
 def _sum(amounts: dict[int, int], orders: tuple[int, ...]) -> int:
-    return sum(amounts.get(order, 0) for order in orders)
+    return sum([amounts.get(order, 0) for order in orders])
 
 
 def _without(offers: _Amounts, stored: int) -> _Amounts:
     return {
         reader: {order: amount for order, amount in orders.items() if order != stored}
+        if stored in orders
+        else orders
         for reader, orders in offers.items()
     }
 

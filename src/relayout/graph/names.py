@@ -46,5 +46,6 @@ class Names:
     def _collect(self, graph: ir.Graph) -> None:
         self.taken.update(value.name or "" for value in graph.inputs)
         self.taken.update(graph.initializers)
-        self.taken.update([node.name or "" for node in graph])
-        self.taken.update([value.name or "" for node in graph for value in node.outputs])
+        for node in graph:
+            self.taken.add(node.name or "")
+            self.taken.update([value.name or "" for value in node.outputs])

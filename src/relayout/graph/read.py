@@ -104,10 +104,13 @@ def perm_of(node: ir.Node) -> Permutation | None:
         return None if rank is None else Permutation.reversal(rank)
     if attribute.is_ref() or attribute.type != ir.AttributeType.INTS:
         return None
-    axes = tuple(attribute.as_ints())
-    if rank not in {None, len(axes)} or sorted(axes) != list(range(len(axes))):
-        return None
-    return Permutation(axes)
+    order = _order(tuple(attribute.as_ints()))
+    return order if order is None or rank is None or rank == order.rank else None
+
+
+@lru_cache(maxsize=1024)
+def _order(axes: tuple[int, ...]) -> Permutation | None:
+    return Permutation(axes) if sorted(axes) == list(range(len(axes))) else None
 
 
 @dataclass(frozen=True, slots=True)

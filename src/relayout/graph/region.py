@@ -90,7 +90,12 @@ def _nested(
     while waiting:
         current = waiting.pop()
         yield Region(current, opsets, in_function)
-        holders = (node.attributes.data for node in current)
-        attributes = [each for held in holders if held for each in held.values()]
-        inner = [body for each in attributes if each.type in _BODIES for body in _bodies_in(each)]
+        inner = [
+            body
+            for node in current
+            if (held := node.attributes.data)
+            for each in held.values()
+            if each.type in _BODIES
+            for body in _bodies_in(each)
+        ]
         waiting.extend(reversed(inner))

@@ -105,12 +105,13 @@ class Measure:
 
 def measure(model: ir.Model, dims: Mapping[str, int] | None = None) -> Measure:
     regions = list(regions_of(model))
-    transposes = list(moving_transposes(model))
+    transposes = [(region, node) for region in regions for node in _moving(region)]
     runs = runs_of(regions)
     moved = sum(runs[region.graph] * bytes_of_move(node, dims or {}) for region, node in transposes)
     moved += sum(
         runs[region.graph] * bytes_inside(region.view(node), dims or {})
-        for region, node in copying_nodes(model)
+        for region in regions
+        for node in _copying(region)
     )
     return Measure(len(transposes), moved, sum(len(region.graph) for region in regions))
 
@@ -129,9 +130,15 @@ def runs_of(regions: Iterable[Region]) -> dict[ir.Graph, int]:
 def moving_transposes(model: ir.Model) -> Iterator[tuple[Region, ir.Node]]:
     """Every Transpose of a value that is not a constant."""
     for region in regions_of(model):
-        for node in region.graph:
-            if is_op(node, "Transpose") and constant_of(node.inputs[0]) is None:
-                yield region, node
+        yield from ((region, node) for node in _moving(region))
+
+
+def _moving(region: Region) -> list[ir.Node]:
+    return [
+        node
+        for node in region.graph
+        if is_op(node, "Transpose") and constant_of(node.inputs[0]) is None
+    ]
 
 
 def bytes_of_move(node: ir.Node, dims: Mapping[str, int]) -> int:
@@ -189,8 +196,11 @@ def _stored_in(graph: ir.Graph) -> Iterator[ir.Value]:
 def copying_nodes(model: ir.Model) -> Iterator[tuple[Region, ir.Node]]:
     """Every node whose kernel may copy its operands into another order."""
     for region in regions_of(model):
-        copying = (node for node in region.graph if facts_of(node).copies is not None)
-        yield from ((region, node) for node in copying)
+        yield from ((region, node) for node in _copying(region))
+
+
+def _copying(region: Region) -> list[ir.Node]:
+    return [node for node in region.graph if facts_of(node).copies is not None]
 
 
 def bytes_inside(view: NodeView, dims: Mapping[str, int]) -> int:

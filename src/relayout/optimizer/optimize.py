@@ -74,6 +74,7 @@ MORE_AXES = "tensors have more axes than those of the given model; --max-rank N 
 ROUGH = "what changes rounding was left out, since quantisers turned it into whole steps"
 
 
+@paused_collector()
 def optimize(
     source: ModelSource,
     output: Output | None = None,
@@ -229,8 +230,7 @@ class _Searching:
         known = (prepared for target, prepared in self.prepared if target == terms.target)
         prepared = next(known, None)
         if prepared is None:
-            with paused_collector():
-                prepared = prepare(self.asked, terms.target, terms.dims)
+            prepared = prepare(self.asked, terms.target, terms.dims)
             self.prepared.append((terms.target, prepared))
         return Search(prepared, self.strategy, Budget(self.budget))
 
@@ -266,11 +266,10 @@ def _fastest(
 
 def _with_offers(result: Result, searching: _Searching, terms: Terms) -> Result:
     """The result with what would leave fewer Transposes than it has."""
-    with paused_collector():
-        found = offers(
-            *(searching.asked, terms, searching.strategy, searching.budget, result.record().left),
-            has_attention=bool(result.spelt_out),
-        )
+    found = offers(
+        *(searching.asked, terms, searching.strategy, searching.budget, result.record().left),
+        has_attention=bool(result.spelt_out),
+    )
     return replace(result, offers=found)
 
 
@@ -308,12 +307,9 @@ class _Road:
     def made(self, search: Search, terms: Terms, *notices: str) -> Result:
         """The best of some attempts."""
         search = replace(search, stage=self.stage)
-        with paused_collector():
-            trials = in_rounds(search, terms)
-            trial = trials[-1]
-            is_split = trial.improves and split_slow_transposes(
-                *(trial.loaded.ir, trial.attempt.terms)
-            )
+        trials = in_rounds(search, terms)
+        trial = trials[-1]
+        is_split = trial.improves and split_slow_transposes(trial.loaded.ir, trial.attempt.terms)
         result = replace(
             _result(trials, search.prepared, trial.loaded),
             rounds=tuple(self._taken(trials)),

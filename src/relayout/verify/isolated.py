@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
-from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -32,6 +31,8 @@ MEMORY_OF_ANY = 6 * GIGABYTE
 MEMORY_PER_BYTE = 16
 # By this key a tensor names the file that holds its data.
 EXTERNAL_KEY = b"location"
+# How much of a file is looked through at a time.
+BLOCK = 1 << 20
 # How a system short of memory ends a process.
 KILLED = -9
 SIGNS_OF_EXHAUSTION = ("ExhaustedError", "MemoryError", "bad_alloc", "Cannot allocate memory")
@@ -144,9 +145,8 @@ def _stored(path: Path) -> int:
 def _external_files(path: Path) -> set[str]:
     """The files in which a model keeps data; most have none, and need not be parsed to see it."""
     try:
-        with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
-            if data.find(EXTERNAL_KEY) < 0:
-                return set()
+        if not _holds(path, EXTERNAL_KEY):
+            return set()
         model = onnx.load(path, load_external_data=False)
     except Exception:  # noqa: BLE001 - what cannot be read is the worker's to report
         return set()
@@ -156,6 +156,17 @@ def _external_files(path: Path) -> set[str]:
         for entry in tensor.external_data
         if entry.key == EXTERNAL_KEY.decode()
     }
+
+
+def _holds(path: Path, key: bytes) -> bool:
+    """Whether a key is in a file, of which a block is read at a time."""
+    last = b""
+    with path.open("rb") as file:
+        while block := file.read(BLOCK):
+            if key in last + block[: len(key)] or key in block:
+                return True
+            last = block[-len(key) :]
+    return False
 
 
 def _death(status: int, errors: str, memory: int | None) -> str:

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from pathlib import Path
+from typing import TypeAlias
 
 import onnx
 
 KEPT = 2
 """A comparison is of two models."""
 
+_FileState: TypeAlias = tuple[int, int]
+"""What tells a file from one that was there before: when it was changed, and its size."""
+
+_kept: dict[Path, tuple[_FileState, onnx.ModelProto]] = {}
+
 
 def message_of(path: Path) -> onnx.ModelProto:
     """The message of a file, without external data; it is shared and must not be changed."""
-    state = path.stat()
-    return _message(path, state.st_mtime_ns, state.st_size)
+    status = path.stat()
+    state = status.st_mtime_ns, status.st_size
+    if path in _kept and _kept[path][0] == state:
+        return _kept[path][1]
+    release(path)
+    if len(_kept) == KEPT:
+        release(next(iter(_kept)))
+    _kept[path] = state, onnx.load(path, load_external_data=False)
+    return _kept[path][1]
 
 
-@lru_cache(maxsize=KEPT)
-def _message(path: Path, changed: int, size: int) -> onnx.ModelProto:
-    del changed, size  # what tells a file from one that was there before
-    return onnx.load(path, load_external_data=False)
+def release(path: Path) -> None:
+    """Let the memory of a message go: whoever asks for it again has it read again."""
+    _kept.pop(path, None)

@@ -17,6 +17,7 @@ from relayout.verify.interface import (
     interface_change,
     interface_of,
 )
+from relayout.verify.messages import release
 from relayout.verify.runtimes import (
     ONNX_RUNTIME,
     RUNTIMES,
@@ -71,6 +72,8 @@ def examine(
     obstacle = _obstacle(given, options)
     if obstacle:
         return unknown(obstacle)
+    # Mostly it is only run from here on, which takes its weights into memory once more.
+    release(after)
     return _first_verdict(before, after, given, options, extent)
 
 

@@ -5,20 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from time import monotonic
 
-import numpy as np
-
 from relayout.assign.bound import cost_of, every_option, leaf_bound, restricted
 from relayout.assign.component import Branch, Component, Decided, Leaf, Proof
 from relayout.assign.questions import Allowed
 from relayout.assign.strategies.descent import descend
 from relayout.assign.strategies.fixed import fixed_leaf
-from relayout.assign.strategies.linear_solver import Floats
-from relayout.assign.strategies.relaxation import Relaxation
+from relayout.assign.strategies.relaxation import OptionFractions, Relaxation
 
 _ROUNDS = 8
 """How often the digits of one relaxation are refined; each round adds some five."""
 _WHOLE = 0.999
 """A member whose largest fraction is above this has but one option."""
+_EQUAL = 1e-6
+"""OptionFractions that differ by less are as large."""
 
 
 @dataclass(slots=True)
@@ -28,7 +27,7 @@ class _Node:
     allowed: Allowed
     leaf: Leaf
     bound: int
-    fractions: list[Floats]
+    fractions: list[OptionFractions]
     member: int = -1
     cases: list[tuple[tuple[int, ...], _Node]] = field(default_factory=list)
 
@@ -88,17 +87,19 @@ class _BranchAndBound:
                 break
             node = _Node(allowed, leaf, bound, fractions)
             self._round(fractions)
-            if node.bound >= self.cost or min(each.max() for each in fractions) < _WHOLE:
+            if node.bound >= self.cost or min(map(max, fractions)) < _WHOLE:
                 break
         return node
 
-    def _round(self, fractions: list[Floats]) -> None:
+    def _round(self, fractions: list[OptionFractions]) -> None:
         """Offer the choice the relaxation suggests; of options it likes equally, the first."""
-        rounded = tuple(int(np.argmax(each > each.max() - 1e-6)) for each in fractions)
+        rounded = tuple(map(_likeliest, fractions))
         self._offer(rounded)
         self._offer(descend(self.component, rounded, self.deadline))
 
     def _offer(self, chosen: tuple[int, ...]) -> None:
+        if chosen == self.chosen:
+            return
         cost = cost_of(self.component, chosen)
         if cost < self.cost:
             self.chosen, self.cost = chosen, cost
@@ -107,16 +108,21 @@ class _BranchAndBound:
         """Two cases over the member the relaxation is least sure of."""
         if not node.fractions:
             return []
-        sure = [each.max() if len(open_) > 1 else 2.0 for each, open_ in self._pairs(node)]
-        node.member = int(np.argmin(sure))
-        likely = int(np.argmax(node.fractions[node.member]))
+        pairs = zip(node.fractions, node.allowed, strict=True)
+        sure = [max(each) if len(open_) > 1 else 2.0 for each, open_ in pairs]
+        node.member = sure.index(min(sure))
+        fractions = node.fractions[node.member]
+        likely = fractions.index(max(fractions))
         rest = tuple(option for option in node.allowed[node.member] if option != likely)
         cases = [(likely,), rest]
         node.cases = [(c, self._node(restricted(node.allowed, node.member, c))) for c in cases]
         return [case for _, case in reversed(node.cases)]
 
-    def _pairs(self, node: _Node) -> list[tuple[Floats, tuple[int, ...]]]:
-        return list(zip(node.fractions, node.allowed, strict=True))
+
+def _likeliest(fractions: OptionFractions) -> int:
+    """The option with the largest fraction, the first of those that are about as large."""
+    largest = max(fractions) - _EQUAL
+    return next(option for option, fraction in enumerate(fractions) if fraction > largest)
 
 
 def solve_by_branching(component: Component, deadline: float) -> Decided:

@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple, TypeAlias
 
 from relayout.assign.component import Component, ComponentValue, Member, Option, ValueOrder
-from relayout.assign.problem import LayoutProblem, Operator, Value, Variant
+from relayout.assign.problem import LayoutProblem, Operator, Value
+from relayout.assign.questions import Allowed
 
 _FORCED = -1
 """The component of all values that no choice of a variant touches."""
+_NOWHERE = -1
+"""The component of values whose copies are free."""
+
+_PortRun: TypeAlias = Sequence[ValueOrder]
+
+
+class _OperatorRow(NamedTuple):
+    """An operator with what each variant costs, reads and writes."""
+
+    name: str
+    variants: Sequence[tuple[int, _PortRun, _PortRun]]
 
 
 def split(problem: LayoutProblem) -> list[Component]:
@@ -17,78 +30,162 @@ def split(problem: LayoutProblem) -> list[Component]:
     Operators that touch a value in one order whatever their variant do not connect it to anything,
     nor do values whose copies are free: they are in no component at all.
     """
-    priced = [_has_price(value) for value in problem.values]
-    moving = [_moving(operator, priced) for operator in problem.operators]
-    roots = _roots(len(problem.values), moving)
+    moving = map(_moving, problem.operators)
+    return _split(problem.values, moving, map(_row, problem.operators))
+
+
+def split_open(component: Component, allowed: Allowed) -> list[Component]:
+    """The components of the problem that a component is with these options open."""
+    moving = map(_moving_open, component.members, allowed)
+    return _split(component.values, moving, map(_open_row, component.members, allowed))
+
+
+def _split(
+    values: Sequence[Value | ComponentValue],
+    moving: Iterable[Sequence[int]],
+    rows: Iterable[_OperatorRow],
+) -> list[Component]:
+    """The components of rows of which each touches the moving values in more than one order."""
+    priced = [_has_price(value) for value in values]
+    moved = [[value for value in each if priced[value]] for each in moving]
+    roots = _roots(len(values), moved)
     numbers: dict[int, int] = {_FORCED: 0}
     for root in roots:
         numbers.setdefault(root, len(numbers))
-    drafts = [_ComponentDraft(problem) for _ in numbers]
-    for value, root in enumerate(roots):
-        if priced[value]:
-            drafts[numbers[root]].add_value(value)
-    for index, operator in enumerate(problem.operators):
-        touched = {value: numbers[roots[value]] for value in _ports(operator) if priced[value]}
-        home = numbers[roots[moving[index][0]]] if moving[index] else 0
-        for number in dict.fromkeys([home, *touched.values()]):
-            drafts[number].add_operator(index, home=number == home)
-    return [draft.finish() for draft in drafts if draft.members]
+    here = [numbers[root] if has else _NOWHERE for root, has in zip(roots, priced, strict=True)]
+    drafts = _ComponentDrafts(values, here, len(numbers))
+    for index, (row, group) in enumerate(zip(rows, moved, strict=True)):
+        drafts.add(index, row, here[group[0]] if group else 0)
+    return drafts.finish()
 
 
-class _ComponentDraft:
-    """A component in the making."""
+class _ComponentDrafts:
+    """Components in the making."""
 
-    def __init__(self, problem: LayoutProblem) -> None:
-        self.problem = problem
-        self.members: list[Member] = []
-        self.positions: dict[int, int] = {}
-        self.member_of: dict[int, int] = {}
+    def __init__(
+        self, values: Sequence[Value | ComponentValue], here: Sequence[int], count: int
+    ) -> None:
+        self.values = values
+        self.here = here
+        """The component of each value."""
+        self.inside: list[list[int]] = [[] for _ in range(count)]
+        """The values of each component."""
+        self.ports: list[list[ValueOrder]] = []
+        """By value and order, as the component of the value names them."""
+        for value, number in enumerate(here):
+            if number == _NOWHERE:
+                self.ports.append([])
+                continue
+            place = len(self.inside[number])
+            self.inside[number].append(value)
+            self.ports.append([(place, order) for order in range(len(values[value].orders))])
+        self.members: list[list[Member]] = [[] for _ in range(count)]
+        self.producers = [0] * len(values)
+        self.readers: list[list[int]] = [[] for _ in values]
 
-    def add_value(self, value: int) -> None:
-        self.positions[value] = len(self.positions)
+    def add(self, index: int, row: _OperatorRow, home: int) -> None:
+        """An operator as each component sees it that it is at home in or touches."""
+        here = self.here
+        _, reads, writes = row.variants[0]
+        read = [value for value, _ in reads]
+        written = [value for value, _ in writes]
+        touched = dict.fromkeys([home, *[here[value] for value in read + written]])
+        touched.pop(_NOWHERE, None)
+        for number in touched:
+            is_home = number == home
+            options = self._options(number, row) if is_home else self._only_option(number, row)
+            position = len(self.members[number])
+            self.members[number].append(Member(index, row.name, is_home, options))
+            for value in written:
+                if here[value] == number:
+                    self.producers[value] = position
+            for value in dict.fromkeys(read):
+                if here[value] == number:
+                    self.readers[value].append(position)
 
-    def add_operator(self, index: int, *, home: bool) -> None:
-        operator = self.problem.operators[index]
-        self.member_of[index] = len(self.members)
-        options = self._options(operator) if home else self._only_option(operator)
-        self.members.append(Member(index, operator.name, home, options))
-
-    def _options(self, operator: Operator) -> tuple[Option, ...]:
+    def _options(self, number: int, row: _OperatorRow) -> tuple[Option, ...]:
         """One option per distinct set of orders, each at its least price."""
+        if len(row.variants) == 1:
+            price, reads, writes = row.variants[0]
+            return (Option(0, price, *self._restrict(number, reads, writes)),)
         options: dict[tuple[tuple[ValueOrder, ...], tuple[ValueOrder, ...]], Option] = {}
-        for number, variant in enumerate(operator.variants):
-            ports = self._restrict(operator, variant)
+        for variant, (price, reads, writes) in enumerate(row.variants):
+            ports = self._restrict(number, reads, writes)
             known = options.get(ports)
-            if known is None or variant.price < known.price:
-                options[ports] = Option(number, variant.price, *ports)
+            if known is None or price < known.price:
+                options[ports] = Option(variant, price, *ports)
         return tuple(options.values())
 
-    def _only_option(self, operator: Operator) -> tuple[Option, ...]:
-        return (Option(0, 0, *self._restrict(operator, operator.variants[0])),)
+    def _only_option(self, number: int, row: _OperatorRow) -> tuple[Option, ...]:
+        _, reads, writes = row.variants[0]
+        return (Option(0, 0, *self._restrict(number, reads, writes)),)
 
     def _restrict(
-        self, operator: Operator, variant: Variant
+        self, number: int, reads: _PortRun, writes: _PortRun
     ) -> tuple[tuple[ValueOrder, ...], tuple[ValueOrder, ...]]:
-        reads = self._here(operator.operands, variant.reads)
-        if len(reads) > 1:
-            reads = sorted(set(reads))
-        return tuple(reads), tuple(self._here(operator.results, variant.writes))
+        here, ports = self.here, self.ports
+        read = [ports[value][order] for value, order in reads if here[value] == number]
+        if len(read) > 1:
+            read = sorted(set(read))
+        written = [ports[value][order] for value, order in writes if here[value] == number]
+        return tuple(read), tuple(written)
 
-    def _here(self, values: Sequence[int], orders: Sequence[int]) -> list[ValueOrder]:
-        places = map(self.positions.get, values)
-        return [(p, o) for p, o in zip(places, orders, strict=True) if p is not None]
-
-    def finish(self) -> Component:
-        return Component(tuple(self.members), tuple(map(self._stored, self.positions)))
+    def finish(self) -> list[Component]:
+        return [
+            Component(tuple(members), tuple(map(self._stored, inside)))
+            for members, inside in zip(self.members, self.inside, strict=True)
+            if members
+        ]
 
     def _stored(self, index: int) -> ComponentValue:
-        value = self.problem.values[index]
-        producer = self.member_of[self.problem.producers[index]]
-        readers = tuple(self.member_of[reader] for reader in self.problem.readers[index])
-        return ComponentValue(index, value.name, value.orders, value.copy_price, producer, readers)
+        value = self.values[index]
+        return ComponentValue(
+            index,
+            value.name,
+            value.orders,
+            value.copy_price,
+            self.producers[index],
+            tuple(self.readers[index]),
+        )
 
 
-def _roots(count: int, groups: Iterable[list[int]]) -> list[int]:
+def _row(operator: Operator) -> _OperatorRow:
+    operands, results = operator.operands, operator.results
+    variants = [
+        (
+            variant.price,
+            tuple(zip(operands, variant.reads, strict=True)),
+            tuple(zip(results, variant.writes, strict=True)),
+        )
+        for variant in operator.variants
+    ]
+    return _OperatorRow(operator.name, variants)
+
+
+def _open_row(member: Member, options: Sequence[int]) -> _OperatorRow:
+    return _OperatorRow(member.name, [member.options[option][1:] for option in options])
+
+
+def _moving(operator: Operator) -> list[int]:
+    """The values an operator touches in more than one order."""
+    if len(operator.variants) == 1:
+        return []
+    columns = zip(*[variant.reads + variant.writes for variant in operator.variants], strict=True)
+    ports = operator.operands + operator.results
+    return [v for v, orders in zip(ports, columns, strict=True) if len(set(orders)) > 1]
+
+
+def _moving_open(member: Member, options: Sequence[int]) -> list[int]:
+    """The values a member touches in more than one order with these options."""
+    if len(options) == 1:
+        return []
+    first, *others = (
+        {*member.options[each].reads, *member.options[each].writes} for each in options
+    )
+    return sorted({value for other in others for value, _ in first ^ other})
+
+
+def _roots(count: int, groups: Iterable[Sequence[int]]) -> list[int]:
     """For each value one that stands for its component, given which values move together."""
     parents = list(range(count))
     touched = [False] * count
@@ -96,7 +193,7 @@ def _roots(count: int, groups: Iterable[list[int]]) -> list[int]:
         for value in group:
             touched[value] = True
             parents[_find(parents, value)] = _find(parents, group[0])
-    return [_find(parents, value) if touched[value] else _FORCED for value in range(len(parents))]
+    return [_find(parents, value) if touched[value] else _FORCED for value in range(count)]
 
 
 def _find(parents: list[int], node: int) -> int:
@@ -106,28 +203,7 @@ def _find(parents: list[int], node: int) -> int:
     return node
 
 
-def _moving(operator: Operator, priced: Sequence[bool]) -> list[int]:
-    """The values an operator touches in more than one order."""
-    if len(operator.variants) == 1:
-        return []
-    first = operator.variants[0].reads + operator.variants[0].writes
-    rows = [variant.reads + variant.writes for variant in operator.variants]
-    return [
-        value
-        for slot, value in enumerate(_ports(operator))
-        if priced[value] and any(row[slot] != first[slot] for row in rows)
-    ]
-
-
-def _ports(operator: Operator) -> tuple[int, ...]:
-    return operator.operands + operator.results
-
-
-def _has_price(value: Value) -> bool:
+def _has_price(value: Value | ComponentValue) -> bool:
     if isinstance(value.copy_price, int):
         return value.copy_price > 0 and len(value.orders) > 1
-    return any(_off_diagonal(value.copy_price))
-
-
-def _off_diagonal(table: tuple[tuple[int, ...], ...]) -> Iterable[int]:
-    return (p for i, row in enumerate(table) for j, p in enumerate(row) if i != j)
+    return any(p for i, row in enumerate(value.copy_price) for j, p in enumerate(row) if i != j)

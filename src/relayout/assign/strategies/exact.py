@@ -9,11 +9,10 @@ from time import monotonic
 from relayout.assign.assignment import Assignment
 from relayout.assign.component import Component, Decided, Persistent
 from relayout.assign.problem import LayoutProblem, evaluate
-from relayout.assign.questions import as_problem
 from relayout.assign.strategies.alike import SearchOnce
-from relayout.assign.strategies.components import split
+from relayout.assign.strategies.components import split, split_open
 from relayout.assign.strategies.fixed import solve_fixed
-from relayout.assign.strategies.gauge import Gauge, gauge
+from relayout.assign.strategies.gauge import gauge
 from relayout.assign.strategies.persistency import persistent
 from relayout.assign.strategies.two_orders import solve_two_orders
 from relayout.graph.collector import paused_collector
@@ -24,7 +23,7 @@ def solve(problem: LayoutProblem, budget_seconds: float = 10.0) -> Assignment:
     deadline = monotonic() + budget_seconds
     with paused_collector():
         parts = _decide(split(problem), deadline, partial(_fix_and_search, SearchOnce()))
-    choice = _choice(problem, parts)
+    choice = _choice(len(problem.operators), parts)
     cost, bound = sum(part.cost for part in parts), sum(part.bound for part in parts)
     if evaluate(problem, choice) != cost:
         raise ArithmeticError("the components do not add up to the problem")
@@ -34,9 +33,8 @@ def solve(problem: LayoutProblem, budget_seconds: float = 10.0) -> Assignment:
 def _decide(
     components: list[Component], deadline: float, decide_hard: Callable[[Component, float], Decided]
 ) -> list[Decided]:
-    """The components in the order given, those of two labels all at once."""
+    """The components in the order given; the hard ones share the time, small ones first."""
     decided: dict[int, Decided] = {}
-    cuts: list[tuple[int, Component, Gauge]] = []
     hard: list[tuple[int, Component]] = []
     for index, component in enumerate(components):
         if all(len(member.options) == 1 for member in component.members):
@@ -46,9 +44,7 @@ def _decide(
         if labels is None:
             hard.append((index, component))
         else:
-            cuts.append((index, component, labels))
-    answers = solve_two_orders([(component, labels) for _, component, labels in cuts])
-    decided.update(zip((index for index, *_ in cuts), answers, strict=True))
+            decided[index] = solve_two_orders(component, labels)
     for count, (index, component) in enumerate(sorted(hard, key=_weight)):
         share = (deadline - monotonic()) / (len(hard) - count)
         decided[index] = decide_hard(component, monotonic() + share)
@@ -60,18 +56,17 @@ def _fix_and_search(search: SearchOnce, component: Component, deadline: float) -
     steps, allowed = persistent(component, deadline)
     if not steps:
         return search(component, deadline)
-    rest = as_problem(component, allowed)
-    parts = _decide(split(rest), deadline, search)
-    variants = _choice(rest, parts)
+    parts = _decide(split_open(component, allowed), deadline, search)
+    variants = _choice(len(component.members), parts)
     chosen = tuple(options[v] for options, v in zip(allowed, variants, strict=True))
     cost, bound = sum(part.cost for part in parts), sum(part.bound for part in parts)
     proof = Persistent(tuple(steps), tuple(parts))
     return Decided(component, chosen, cost, bound, "persistent", proof)
 
 
-def _choice(problem: LayoutProblem, parts: list[Decided]) -> tuple[int, ...]:
+def _choice(operators: int, parts: list[Decided]) -> tuple[int, ...]:
     """The variant of each operator that its home component chose."""
-    choice = [0] * len(problem.operators)
+    choice = [0] * operators
     for part in parts:
         for member, option in zip(part.component.members, part.chosen, strict=True):
             if member.home:

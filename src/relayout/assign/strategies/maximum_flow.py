@@ -7,61 +7,54 @@ than the networks of most models take here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 SOURCE, SINK = 0, 1
 
-Arc: TypeAlias = tuple[int, int]
-"""From one node to another."""
+Edge: TypeAlias = tuple[int, int, int, int]
+"""One node, another one, and how much may flow from the one to the other and back."""
 
 _FAR = -1
 """The distance of a node that is not reached."""
 
 
 class Flow(NamedTuple):
-    """The net flow of each arc, never against it, and whether each node is on the source's side."""
+    """The net flow of each edge, negative from its second node to its first one, and whether each
+    node is on the source's side.
+    """
 
-    amounts: dict[Arc, int]
+    amounts: list[int]
     source_side: list[bool]
 
 
-def solve_flow(size: int, capacities: Mapping[Arc, int]) -> Flow:
+def solve_flow(size: int, edges: Sequence[Edge]) -> Flow:
     """Maximum flow from the source to the sink of a network of so many nodes."""
-    residual = _Residual(size, capacities)
+    residual = _Residual(size, edges)
     while (distances := residual.distances())[SINK] != _FAR:
-        residual.push(distances)
-    amounts = {arc: max(0, capacities[arc] - left) for arc, left in residual.items()}
+        residual.push(residual.onward(distances))
+    forward = residual.left[::2]
+    amounts = [edge[2] - left for edge, left in zip(edges, forward, strict=True)]
     return Flow(amounts, residual.source_side())
 
 
 class _Residual:
     """What can still flow between nodes.
 
-    Edges are numbered so that those of both directions between two nodes differ in the last bit.
+    Each edge has a number for either direction; the two differ in the last bit.
     """
 
-    def __init__(self, size: int, capacities: Mapping[Arc, int]) -> None:
+    def __init__(self, size: int, edges: Sequence[Edge]) -> None:
         self.heads: list[int] = []
         self.left: list[int] = []
         self.leaving: list[list[int]] = [[] for _ in range(size)]
-        self.numbers: dict[Arc, int] = {}
-        for (tail, head), capacity in capacities.items():
-            if (tail, head) not in self.numbers:
-                self._join(tail, head)
-            self.left[self.numbers[tail, head]] = capacity
-        self.given = capacities
-
-    def _join(self, tail: int, head: int) -> None:
-        for start, end in ((tail, head), (head, tail)):
-            self.numbers[start, end] = len(self.heads)
-            self.leaving[start].append(len(self.heads))
-            self.heads.append(end)
-            self.left.append(0)
-
-    def items(self) -> list[tuple[Arc, int]]:
-        """The arcs of the network with what is left of each."""
-        return [(arc, self.left[self.numbers[arc]]) for arc in self.given]
+        number = 0
+        for tail, head, there, back in edges:
+            self.heads += (head, tail)
+            self.left += (there, back)
+            self.leaving[tail].append(number)
+            self.leaving[head].append(number + 1)
+            number += 2
 
     def distances(self) -> list[int]:
         """How many edges with something left lead to each node that is nearer than the sink.
@@ -69,13 +62,13 @@ class _Residual:
         From the source, since most of its edges are full before long: what they led to need not
         be walked again.
         """
-        heads, left = self.heads, self.left
-        found = [_FAR] * len(self.leaving)
+        heads, left, leaving = self.heads, self.left, self.leaving
+        found = [_FAR] * len(leaving)
         found[SOURCE] = 0
         nodes = [SOURCE]
         for node in nodes:
             distance = found[node] + 1
-            for edge in self.leaving[node]:
+            for edge in leaving[node]:
                 if left[edge] and found[heads[edge]] == _FAR:
                     other = heads[edge]
                     found[other] = distance
@@ -86,51 +79,64 @@ class _Residual:
 
     def source_side(self) -> list[bool]:
         """Whether each node is one from which nothing more can flow to the sink."""
-        heads, left = self.heads, self.left
-        found = [True] * len(self.leaving)
+        heads, left, leaving = self.heads, self.left, self.leaving
+        found = [True] * len(leaving)
         found[SINK] = False
         nodes = [SINK]
         for node in nodes:
-            for edge in self.leaving[node]:
+            for edge in leaving[node]:
                 other = heads[edge]
                 if found[other] and left[edge ^ 1]:
                     found[other] = False
                     nodes.append(other)
         return found
 
-    def push(self, distances: list[int]) -> None:
-        """Fill all paths to the sink on which each edge leads one step further from the source.
+    def onward(self, distances: list[int]) -> dict[int, list[int]]:
+        """By node on a shortest path to the sink, the edges that lead on along such paths."""
+        left, leaving, heads = self.left, self.leaving, self.heads
+        found: dict[int, list[int]] = {SINK: []}
+        nodes = [SINK]
+        for node in nodes:
+            if node == SOURCE:
+                break
+            before = distances[node] - 1
+            for edge in leaving[node]:
+                other = heads[edge]
+                if distances[other] != before or not left[edge ^ 1]:
+                    continue
+                if other in found:
+                    found[other].append(edge ^ 1)
+                else:
+                    found[other] = [edge ^ 1]
+                    nodes.append(other)
+        return found
 
-        An edge that leads no further is not looked at again: each node keeps its place among them.
-        """
+    def push(self, onward: dict[int, list[int]]) -> None:
+        """Fill all these paths; what leads on no more is taken out of them."""
         heads, left = self.heads, self.left
-        places = [0] * len(distances)
         path: list[int] = []
         node = SOURCE
         while True:
+            edges = onward[node]
+            while edges and not left[edges[-1]]:
+                edges.pop()
+            if edges:
+                path.append(edges[-1])
+                node = heads[edges[-1]]
+            elif path:
+                node = heads[path.pop() ^ 1]
+                onward[node].pop()
+            else:
+                return
             if node == SINK:
                 path = self._fill(path)
                 node = heads[path[-1]] if path else SOURCE
-            edges, place, further = self.leaving[node], places[node], distances[node] + 1
-            while place < len(edges):
-                edge = edges[place]
-                if left[edge] and distances[heads[edge]] == further:
-                    break
-                place += 1
-            places[node] = place
-            if place < len(edges):
-                path.append(edge)
-                node = heads[edge]
-            elif path:
-                node = heads[path.pop() ^ 1]
-                places[node] += 1
-            else:
-                return
 
     def _fill(self, path: list[int]) -> list[int]:
         """Push what a path can take; the part of it before the first edge that is full."""
-        amount = min([self.left[edge] for edge in path])
+        left = self.left
+        amount = min([left[edge] for edge in path])
         for edge in path:
-            self.left[edge] -= amount
-            self.left[edge ^ 1] += amount
-        return path[: next(place for place, edge in enumerate(path) if not self.left[edge])]
+            left[edge] -= amount
+            left[edge ^ 1] += amount
+        return path[: next(place for place, edge in enumerate(path) if not left[edge])]

@@ -9,17 +9,20 @@ largest such movement of any reader.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeVar
+from itertools import chain
+from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
 from relayout.assign.component import Component, ComponentValue, Leaf, Offer, Share
 from relayout.assign.problem import price_between
 from relayout.assign.questions import Allowed
-from relayout.assign.strategies.linear_solver import Floats
 from relayout.assign.strategies.programme import UNITS, Dual, Exact, Programme
 
 Key = TypeVar("Key")
+
+OptionFractions: TypeAlias = list[float]
+"""How much of each of its options a member takes."""
 
 
 class _Table(NamedTuple):
@@ -64,7 +67,7 @@ class Relaxation:
             wanted = table.wanted.setdefault(reader, {})
             combinations = table.combinations.setdefault(reader, {})
             for option, column in zip(members[reader].options, self.columns[reader], strict=True):
-                orders = tuple(order for read, order in option.reads if read == index)
+                orders = tuple([order for read, order in option.reads if read == index])
                 combinations[orders] = None
                 for order in orders:
                     wanted.setdefault(order, []).append(column)
@@ -73,16 +76,16 @@ class Relaxation:
     def _add_shared(self, index: int, value: ComponentValue, table: _Table) -> None:
         """One size of copy per wanted order, whatever order is stored."""
         rows = self.shared.setdefault(index, [])
-        sizes: dict[int, int] = {}
+        sizes: dict[int, int | None] = {}
         for reader, wanted in table.wanted.items():
             for order, columns in wanted.items():
-                price = max((_price(value, stored, order) for stored in table.stored), default=0)
-                if not price:
-                    continue
                 if order not in sizes:
-                    (sizes[order],) = self._columns([price])
-                without = [*table.stored.get(order, ()), sizes[order]]
-                rows.append((self.programme.at_most(columns, without), reader, order))
+                    price = max([_price(value, stored, order) for stored in table.stored])
+                    sizes[order] = self.programme.column(price) if price else None
+                size = sizes[order]
+                if size is not None:
+                    without = [*table.stored.get(order, ()), size]
+                    rows.append((self.programme.at_most(columns, without), reader, order))
 
     def _add_movements(self, index: int, value: ComponentValue, table: _Table) -> None:
         """One size of copy per pair of orders, and what each reader moves from order to order."""
@@ -109,22 +112,23 @@ class Relaxation:
 
     def improve(
         self, dual: Dual, allowed: Allowed, gap: int, seconds: float
-    ) -> tuple[list[Floats], Dual] | None:
+    ) -> tuple[list[OptionFractions], Dual] | None:
         """The fractions of each member's options, these being open, and a better dual answer."""
+        pairs = zip(self.columns, allowed, strict=True)
         upper = np.full(len(self.programme.costs), np.inf)
-        for columns, options in zip(self.columns, allowed, strict=True):
-            upper[columns] = 0.0
-            upper[[columns[option] for option in options]] = 1.0
+        upper[list(chain.from_iterable(self.columns))] = 0.0
+        upper[[columns[option] for columns, options in pairs for option in options]] = 1.0
         answer = self.programme.improve(dual, upper, gap, seconds)
         if answer is None:
             return None
-        fractions, better = answer
+        found, better = answer
         self._fit(better.at_most)
-        return [fractions[columns] for columns in self.columns], better
+        fractions = found.tolist()
+        return [[fractions[column] for column in columns] for columns in self.columns], better
 
     def leaf(self, dual: Dual) -> Leaf:
         """The dual answer as a proof."""
-        shares, offers = dual
+        shares, offers = dual.at_most.tolist(), dual.equal.tolist()
         own_offers: dict[int, tuple[Offer, ...]] = {}
         own_shares: dict[int, tuple[Share, ...]] = {}
         for index, rows in self.shared.items():
@@ -142,8 +146,9 @@ class Relaxation:
             value, stored = self.component.values[index], self._stored(index)
             left: dict[int, int] = {}
             for row, _, order in rows:
-                prices = [_price(value, made, order) for made in stored if made != order]
-                _take(shares, row, left, order, min(prices, default=0))
+                if shares[row]:
+                    prices = [_price(value, made, order) for made in stored if made != order]
+                    _take(shares, row, left, order, min(prices, default=0))
         for index, quads in self.shares.items():
             left_pairs: dict[tuple[int, int], int] = {}
             for row, made, _, order in quads:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,10 +30,11 @@ from relayout.graph.io.destination import (
     hand_over,
     reason_of,
 )
+from relayout.graph.io.encoding import encoded_parts
 from relayout.graph.io.external import location_of
 from relayout.graph.io.merge import Inline, merged
 from relayout.graph.io.model import SOURCE, LoadedModel
-from relayout.graph.io.sources import BINARY, LARGEST_IN_MEMORY, encoded, format_of
+from relayout.graph.io.sources import BINARY, LARGEST_IN_MEMORY, format_of
 from relayout.graph.io.tensors import bytes_needed
 from relayout.graph.messages.walk import is_external, tensors_of
 
@@ -100,9 +101,8 @@ def _write(loaded: LoadedModel, stage: Staged, *, changed: bool) -> None:
         message = _merged_with_data(loaded, stage) if changed else loaded.given
         if not _same_folder(loaded, stage.target.parent):
             message = _bring_files(loaded, message, stage)
-    data = _content(loaded, message, stage.target, changed=changed)
     with stage.files.create(stage.path) as file:
-        file.write(data)
+        file.writelines(_content(loaded, message, stage.target, changed=changed))
         synchronise(file)
 
 
@@ -153,15 +153,15 @@ def _bring_files(loaded: LoadedModel, message: onnx.ModelProto, stage: Staged) -
 
 def _content(
     loaded: LoadedModel, message: onnx.ModelProto, target: Path, *, changed: bool
-) -> bytes:
+) -> Iterable[bytes]:
     form = format_of(target)
     if changed or message is not loaded.given:
-        return encoded(message, form)
+        return encoded_parts(message, form)
     if loaded.data is not None and form == BINARY:
-        return loaded.data
+        return [loaded.data]
     if loaded.path is not None and format_of(loaded.path) == form:
-        return loaded.path.read_bytes()
-    return encoded(message, form)
+        return [loaded.path.read_bytes()]
+    return encoded_parts(message, form)
 
 
 def _merged_with_data(loaded: LoadedModel, stage: Staged) -> onnx.ModelProto:

@@ -31,8 +31,12 @@ def nested_bodies(body: Body) -> Iterator[Body]:
         if depth > DEEPEST:
             raise BadModelError(f"bodies of control flow are nested more than {DEEPEST} deep")
         yield current
-        attributes = (attribute for node in current.node for attribute in node.attribute)
-        holders = [attribute for attribute in attributes if attribute.type in _BODY_KINDS]
+        holders = [
+            attribute
+            for node in current.node
+            for attribute in node.attribute
+            if attribute.type in _BODY_KINDS
+        ]
         inner = [(graph, depth + 1) for holder in holders for graph in _bodies_in(holder)]
         waiting.extend(reversed(inner))
 

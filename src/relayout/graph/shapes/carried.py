@@ -74,9 +74,12 @@ def infer_carried(
 
 def _carried(graph: onnx.GraphProto, outer: _Types) -> Iterator[_CarriedShape]:
     """Every carried value of a graph and of those inside it, in the order of the nodes."""
+    holders = [(node, bodies) for node in graph.node if (bodies := subgraphs_of(node))]
+    if not holders:
+        return
     types = outer.new_child({value.name: value.type for value in _typed(graph)})
-    for node in graph.node:
-        for body in subgraphs_of(node):
+    for node, bodies in holders:
+        for body in bodies:
             for initial, operand, result in _states(node, body):
                 begins = types.get(initial, onnx.TypeProto())
                 yield _CarriedShape(len(types.maps), begins, operand, result.type)

@@ -30,7 +30,7 @@ def derived_shapes(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
     producers = {name: node for node in graph.node for name in node.output}
     found = []
     for node in graph.node:
-        if node.domain or node.op_type not in _TARGET_OPERAND or _has_rank(types, node.output[0]):
+        if node.op_type not in _TARGET_OPERAND or node.domain or _has_rank(types, node.output[0]):
             continue
         entries = _entries(node.input[_TARGET_OPERAND[node.op_type]], types, constants, producers)
         element = _element_type(node, types, constants)
@@ -50,7 +50,7 @@ def _like_operands(
 ) -> Iterator[onnx.ValueInfoProto]:
     """The results of operators that keep the shape of their operand, which onnx does not infer."""
     for node in graph.node:
-        if node.domain or node.op_type not in _SHAPE_KEEPING or _has_rank(types, node.output[0]):
+        if node.op_type not in _SHAPE_KEEPING or node.domain or _has_rank(types, node.output[0]):
             continue
         if _has_rank(types, node.input[0]):
             yield onnx.helper.make_value_info(node.output[0], types[node.input[0]])
@@ -63,8 +63,10 @@ def _transposed(
 ) -> Iterator[onnx.ValueInfoProto]:
     """A perm states the rank of what is transposed."""
     for node in graph.node:
+        if node.op_type != "Transpose" or node.domain:
+            continue
         perms = [attribute.ints for attribute in node.attribute if attribute.name == "perm"]
-        if node.domain or node.op_type != "Transpose" or not perms:
+        if not perms:
             continue
         element = _element_type(node, types, constants)
         if element and not _has_rank(types, node.output[0]):
@@ -80,7 +82,7 @@ def _last_values(
 ) -> Iterator[onnx.ValueInfoProto]:
     """The last value that a Loop carries is its initial value or what its body gives."""
     for node in graph.node:
-        if node.domain or node.op_type != "Loop":
+        if node.op_type != "Loop" or node.domain:
             continue
         bodies = [attribute.g for attribute in node.attribute if attribute.name == "body"]
         for body in bodies:

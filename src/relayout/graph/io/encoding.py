@@ -1,0 +1,87 @@
+"""The bytes of a model in parts, so that its constants are not in memory once more.
+
+A message is its fields one after the other, in the order of their numbers: what comes before the
+constants, each constant, and what comes after them are encoded by themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeVar
+
+import onnx
+from google.protobuf.message import EncodeError, Message
+from google.protobuf.unknown_fields import UnknownFieldSet
+
+from relayout.errors import RelayoutError
+from relayout.graph.io.sources import BINARY, LARGEST_MESSAGE, encoded
+
+_Holder = TypeVar("_Holder", onnx.ModelProto, onnx.GraphProto)
+
+_OF_MESSAGES = 2
+"""The last bits of the mark in front of a message."""
+
+
+def encoded_parts(message: onnx.ModelProto, format_name: str) -> Iterator[bytes]:
+    """The bytes of a model, one part after the other, as `encoded` gives them at once."""
+    if format_name != BINARY or not message.graph.initializer or _has_unknown(message):
+        yield encoded(message, format_name)
+        return
+    try:
+        yield from _parts(message)
+    except (EncodeError, ValueError) as error:
+        raise RelayoutError(f"the model cannot be written: {error}") from None
+
+
+def _has_unknown(message: onnx.ModelProto) -> bool:
+    """Whether there are fields without names, whose place is not known."""
+    return any(len(UnknownFieldSet(each)) for each in (message, message.graph))
+
+
+def _parts(message: onnx.ModelProto) -> Iterator[bytes]:
+    before, after = _around(message, "graph")
+    head, tail = _around(message.graph, "initializer")
+    constants = message.graph.initializer
+    sizes = [tensor.ByteSize() for tensor in constants]
+    marks = [_mark(message.graph, "initializer", size) for size in sizes]
+    size = len(head) + sum(sizes) + sum(map(len, marks)) + len(tail)
+    mark = _mark(message, "graph", size)
+    if len(before) + len(mark) + size + len(after) > LARGEST_MESSAGE:
+        raise RelayoutError("the model needs 2 GiB or more in one file, which ONNX cannot hold")
+    yield before + mark + head
+    for each, tensor in zip(marks, constants, strict=True):
+        yield each
+        yield tensor.SerializeToString(deterministic=True)
+    yield tail + after
+
+
+def _around(message: _Holder, name: str) -> tuple[bytes, bytes]:
+    """The fields before the one of this name, and those after it."""
+    middle = message.DESCRIPTOR.fields_by_name[name].number
+    before, after = type(message)(), type(message)()
+    for field, value in message.ListFields():
+        if field.number == middle:
+            continue
+        part = before if field.number < middle else after
+        if field.is_repeated:
+            getattr(part, field.name).extend(value)
+        elif field.message_type is not None:
+            getattr(part, field.name).CopyFrom(value)
+        else:
+            setattr(part, field.name, value)
+    return before.SerializeToString(deterministic=True), after.SerializeToString(deterministic=True)
+
+
+def _mark(message: Message, name: str, size: int) -> bytes:
+    """What stands in front of a message that is a field of another: its number and its size."""
+    number = message.DESCRIPTOR.fields_by_name[name].number
+    return _varint(number << 3 | _OF_MESSAGES) + _varint(size)
+
+
+def _varint(number: int) -> bytes:
+    """Seven bits a byte, the lowest first; all bytes but the last have the highest bit set."""
+    encoded_bytes = bytearray()
+    while number > 0x7F:
+        encoded_bytes.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes((*encoded_bytes, number))
