@@ -23,6 +23,7 @@ from relayout.rewrite.biases import JoinBiases
 from relayout.rewrite.dead import remove_dead
 from relayout.rewrite.idle import DropIdle
 from relayout.rewrite.joined_products import JoinProducts
+from relayout.rewrite.linear_layers import GemmToMatMul
 from relayout.rewrite.scales import FoldBatchNormalization, FoldScale
 from relayout.rewrite.worklist import Rewrite, rewrite_model
 
@@ -51,7 +52,7 @@ def _simplified(program: Program) -> Program:
     rewrites: list[Rewrite] = [FoldBatchNormalization(), FoldScale(), DropIdle()]
     rewrites += [RaiseGelu(), RaiseSilu(), DropIdleMask(), RaiseCausal()]
     if program.device.startswith("cuda"):
-        rewrites += [JoinBiases(), JoinProducts()]
+        rewrites += [GemmToMatMul(), JoinBiases(), JoinProducts()]
     fold = Pass("fold and raise for kernels", lambda model: rewrite_model(model, rewrites))
     pipeline = Pipeline((fold, Pass("remove dead nodes", remove_dead)))
     pipeline.run(model, [Checking(Signature.of(model))])
