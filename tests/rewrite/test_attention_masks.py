@@ -15,6 +15,7 @@ from tests.rewrite.rewriting import parse, to_ir
 
 LENGTH, WIDTH = 4, 6
 SQUARE = np.tri(LENGTH, dtype=np.bool_)
+LEAST = np.finfo(np.float32).min
 STANDARD = "y = Attention<q_num_heads=2, kv_num_heads=2>(q, k, v, m)"
 CONTRIB = "y = com.microsoft.MultiHeadAttention<num_heads=2>(q, k, v, , , m)"
 
@@ -70,6 +71,7 @@ def test_a_mask_that_hides_nothing_goes(call: str, mask: np.ndarray) -> None:
     ("call", "mask", "name"),
     [
         (STANDARD, as_numbers(SQUARE), "is_causal"),
+        (CONTRIB, np.maximum(as_numbers(SQUARE), LEAST)[None, None], "unidirectional"),
         (STANDARD, np.broadcast_to(SQUARE, (2, 1, LENGTH, LENGTH)), "is_causal"),
         (CONTRIB, as_numbers(SQUARE)[None, None], "unidirectional"),
         (CONTRIB, np.tile(as_numbers(SQUARE), (2, 1, 1, 1)), "unidirectional"),
@@ -81,6 +83,28 @@ def test_a_mask_of_what_comes_later_is_an_attribute(call: str, mask: np.ndarray,
     (node,) = result.graph.node
     assert "m" not in node.input
     assert {attribute.name: attribute.i for attribute in node.attribute}[name] == 1
+    assert_same(given, result)
+
+
+@pytest.mark.parametrize(("shown", "count"), [(SQUARE, 1), (SQUARE.T, 0)])
+def test_a_mask_that_is_chosen_by_a_constant(shown: np.ndarray, count: int) -> None:
+    call = f"""zero = Constant<value_float = 0.0>() never = Constant<value_float = -inf>()
+        c = Where(m, zero, never) {CONTRIB.replace("m)", "c)")}"""
+    given = attention(call, shown[None, None])
+    result = simplified(given)
+    names = [attribute.name for node in result.graph.node for attribute in node.attribute]
+    assert names.count("unidirectional") == count
+    assert_same(given, result)
+
+
+def test_a_condition_that_is_repeated() -> None:
+    shape = f"s = Constant<value_ints = [2, 1, {LENGTH}, {LENGTH}]>()"
+    call = f"""{shape} zero = Constant<value_float = 0.0>()
+        never = Constant<value_float = -inf>() e = Expand(m, s) b = Cast<to = 9>(e)
+        c = Where(b, zero, never) {CONTRIB.replace("m)", "c)")}"""
+    given = attention(call, np.ones((2, 1, 1, LENGTH), np.int64))
+    result = simplified(given)
+    assert "c" not in result.graph.node[-1].input
     assert_same(given, result)
 
 

@@ -9,9 +9,10 @@ import numpy as np
 import onnx_ir as ir
 
 from relayout.graph.editing.editor import Editor
-from relayout.graph.read import constant_of, shape_of
+from relayout.graph.read import shape_of
 from relayout.layout.transport import Array
 from relayout.ops.registry import full_name
+from relayout.rewrite.repeated import unrepeated
 from relayout.targets.ort import CONTRIB_DOMAIN
 
 
@@ -58,6 +59,8 @@ class RaiseCausal:
 
     Given:  y = Attention(q, k, v, mask), where mask is 0 up to the diagonal and -inf after it
     Result: y = Attention<is_causal=1>(q, k, v)
+
+    Exporters write the least finite number for -inf. Each query sees a key, so both hide alike.
     """
 
     name: str = "raise to a causal attention"
@@ -75,22 +78,29 @@ class RaiseCausal:
 def _shown(node: ir.Node) -> Array | None:
     """Which keys each query sees, by a mask that is a constant and hides or adds nothing."""
     form = FORMS[node.domain, node.op_type]
-    tensor = constant_of(_operand(node, form.mask))
-    if tensor is None or any(_operand(node, index) is not None for index in form.past):
+    value = _operand(node, form.mask)
+    mask, shape = unrepeated(value), shape_of(value)
+    if mask is None or any(_operand(node, index) is not None for index in form.past):
         return None
-    mask = tensor.numpy()
     lengths = (_length(node, 0), _length(node, 1))
-    if None in lengths or mask.shape[-2:] != lengths or node.attributes.get_int(form.causal):
+    if shape is None or shape[-2:] != lengths or node.attributes.get_int(form.causal):
         return None
     if mask.dtype == np.bool_:
         return mask
-    numbers = mask.astype(np.float64)
-    return numbers == 0 if bool(((numbers == 0) | np.isneginf(numbers)).all()) else None
+    shown = mask == 0
+    return shown if bool((shown | _hides(mask)).all()) else None
+
+
+def _hides(mask: Array) -> Array:
+    """Where a mask adds -inf, or the least number there is, beside which scores are nothing."""
+    if mask.dtype.kind != "f":
+        return np.zeros_like(mask, np.bool_)
+    return np.asarray(mask <= np.finfo(mask.dtype).min)
 
 
 def _is_causal(shown: Array) -> bool:
     """Whether each query sees the keys up to its own place, in a square."""
-    rows, columns = shown.shape[-2:]
+    rows, columns = shown.shape[-2:] if shown.ndim > 1 else (1, 0)
     return rows == columns and bool((shown == np.tri(rows, dtype=np.bool_)).all())
 
 

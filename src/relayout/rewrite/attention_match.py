@@ -25,6 +25,7 @@ from relayout.rewrite.attention_heads import (
 )
 from relayout.rewrite.attention_steps import UNSCALED, Scaling, scalar_of, scaling_of
 from relayout.rewrite.links import VIEWS, read_links
+from relayout.rewrite.repeated import unrepeated
 from relayout.rewrite.worklist import consumers
 
 FULL_AXIS_SINCE = 13
@@ -313,10 +314,10 @@ def _is_finite(mask: Mask) -> bool:
 
 def _shows_some(mask: Mask) -> bool:
     """Whether a mask is a constant that leaves a number in each row."""
-    tensor = constant_of(mask.value)
-    if tensor is None:
+    given = unrepeated(mask.value)
+    if given is None:
         return False
-    array = np.atleast_1d(tensor.numpy())
+    array = np.atleast_1d(given)
     shown = array if mask.chooses else array.astype(np.float64) > -np.inf
     return bool(shown.any(axis=-1).all())
 

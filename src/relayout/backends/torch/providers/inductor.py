@@ -57,10 +57,10 @@ class ConvKernel(ConvForm):
         scope.bind(group.output, f"{kernel}({', '.join(given)})")
 
 
-def _kernel_for(hint: str, rest: str, draft: ModuleDraft) -> str:
+def _kernel_for(hint: str, rest: str, draft: ModuleDraft, options: str = "") -> str:
     """The kernel of a function, given by its parameters and body; the same one is made once."""
     name = draft.function(hint, f"def NAME{rest}")
-    made = f"{draft.helper(InductorKernel)}({name})"
+    made = f"{draft.helper(InductorKernel)}({name}{options})"
     known = [f"{WEIGHTS}.{own}" for own, text in draft.prepared if text == made]
     return known[0] if known else draft.prepare("kernel", made)
 
@@ -100,11 +100,13 @@ def _bind_kernel(
     operands: Sequence[ir.Value],
     results: Sequence[ir.Value],
     scope: Scope,
+    *,
+    options: str = "",
 ) -> None:
     """Let values be the results of a function, compiled as a kernel, that is written inside."""
     body = "\n".join(indented(inside.finished(inside.returned(results))))
     rest, weights = _plain(parameters, body)
-    kernel = _kernel_for("group", rest, scope.draft)
+    kernel = _kernel_for("group", rest, scope.draft, options)
     given = [scope.tensor(value) for value in operands]
     made = scope.let("results", f"{kernel}({', '.join((*given, *weights))})")
     for index, value in enumerate(results):
@@ -113,7 +115,11 @@ def _bind_kernel(
 
 @dataclass(frozen=True, slots=True)
 class SpeltAttention:
-    """An attention as products and a Softmax, which Inductor joins with what is added to scores."""
+    """An attention as products and a Softmax, which Inductor joins with what is added to scores.
+
+    It is compiled for the lengths it has, where they are known: for others it would be slower than
+    where Inductor compiles it together with all else.
+    """
 
     lowering: Lowering
     name: str = "spelt out"
@@ -127,7 +133,8 @@ class SpeltAttention:
             parameters.append(scope.draft.names.fresh(value.name or "x"))
             inside.forms[value] = parameters[-1]
         inside.lower(node, self.lowering)
-        _bind_kernel(inside, parameters, operands, results, scope)
+        options = ", dynamic=False" if all(map(has_known_lengths, results)) else ""
+        _bind_kernel(inside, parameters, operands, results, scope, options=options)
 
 
 def _plain(parameters: Sequence[str], body: str) -> tuple[str, list[str]]:
@@ -156,6 +163,11 @@ def can_be_kernel(nodes: Sequence[ir.Node]) -> bool:
         return False
     values = [value for node in nodes for value in (*node.inputs, *node.outputs)]
     return all(value is None or constant_of(value) is not None or _fits(value) for value in values)
+
+
+def has_known_lengths(value: ir.Value) -> bool:
+    shape = shape_of(value)
+    return shape is not None and all(isinstance(length, int) for length in shape)
 
 
 def _fits(value: ir.Value) -> bool:
