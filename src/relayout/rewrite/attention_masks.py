@@ -95,7 +95,7 @@ def _hides(mask: Array) -> Array:
     """Where a mask adds -inf, or the least number there is, beside which scores are nothing."""
     if mask.dtype.kind != "f":
         return np.zeros_like(mask, np.bool_)
-    return np.asarray(mask <= np.finfo(mask.dtype).min)
+    return np.asarray(mask.astype(np.float64) <= float(np.finfo(mask.dtype.name).min))
 
 
 def _is_causal(shown: Array) -> bool:
