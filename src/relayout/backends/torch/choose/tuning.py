@@ -33,17 +33,27 @@ def tuned(program: Program, settings: TuningSettings | None = None) -> tuple[Pro
 
     Kernels that fail, and what their work is done by, are warned of.
     """
+    unchosen = _compiled_as_given(program, settings)
     program = _simplified(program)
     plan = Plan.of(program, groups_of(program.model), settings)
     steps = with_memory_formats(plan.library_steps(), plan)
     steps = with_memory_formats(plan.with_regions(steps), plan)
     steps = plan.with_kernels(steps)
-    fastest = joined_where_faster(replace(program, steps=tuple(steps)), plan)
+    fastest = joined_where_faster(replace(program, steps=tuple(steps)), plan, unchosen)
     fastest = frozen_where_faster(fastest, plan)
     plan.prices.save()
     plan.notices.of_noise(plan.prices)
     plan.notices.warn()
     return fastest, plan.choices
+
+
+def _compiled_as_given(program: Program, settings: TuningSettings | None) -> Program | None:
+    """The nodes of the model before layouts were chosen, for Inductor to compile as a whole."""
+    if program.given is None:
+        return None
+    given = _simplified(replace(program, model=program.given, given=None))
+    steps = Plan.of(given, groups_of(given.model), settings).plain_steps()
+    return replace(given, steps=tuple(steps), is_joined=True)
 
 
 def _simplified(program: Program) -> Program:
