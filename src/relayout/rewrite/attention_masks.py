@@ -17,7 +17,7 @@ from relayout.targets.ort import CONTRIB_DOMAIN
 
 
 @dataclass(frozen=True, slots=True)
-class _Form:
+class _MaskPlaces:
     """Where an operator has its mask."""
 
     mask: int
@@ -27,9 +27,9 @@ class _Form:
     """Operands by which keys are more than those that it is given, or fewer."""
 
 
-FORMS: Mapping[tuple[str, str], _Form] = {
-    ("", "Attention"): _Form(3, "is_causal", (4, 5, 6)),
-    (CONTRIB_DOMAIN, "MultiHeadAttention"): _Form(5, "unidirectional", (4, 6, 7, 8, 9)),
+FORMS: Mapping[tuple[str, str], _MaskPlaces] = {
+    ("", "Attention"): _MaskPlaces(3, "is_causal", (4, 5, 6)),
+    (CONTRIB_DOMAIN, "MultiHeadAttention"): _MaskPlaces(5, "unidirectional", (4, 6, 7, 8, 9)),
 }
 OPERATORS = tuple(full_name(*key) for key in FORMS)
 

@@ -17,7 +17,7 @@ from relayout.rewrite.worklist import consumers
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _JoinedPart:
     """A product with a constant matrix, and the sum with a constant bias if one follows it."""
 
     product: ir.Node
@@ -63,7 +63,7 @@ class JoinProducts:
         return _joined(source, parts, editor)
 
 
-def _joined(source: ir.Value, parts: Sequence[_Part], editor: Editor) -> Iterable[ir.Node]:
+def _joined(source: ir.Value, parts: Sequence[_JoinedPart], editor: Editor) -> Iterable[ir.Node]:
     first = _first_of({part.product for part in parts})
     outer = list(shape_of(source) or ())[:-1]
     width = sum(part.width for part in parts)
@@ -98,7 +98,7 @@ def _joined(source: ir.Value, parts: Sequence[_Part], editor: Editor) -> Iterabl
     return touched
 
 
-def _part(node: ir.Node) -> _Part | None:
+def _part(node: ir.Node) -> _JoinedPart | None:
     """A product whose result, with its bias, goes to attentions and views alone."""
     matrix = constant_of(node.inputs[1]) if is_op(node, "MatMul") else None
     if matrix is None or len(matrix.shape) != 2 or shape_of(node.inputs[0]) is None:
@@ -106,7 +106,7 @@ def _part(node: ir.Node) -> _Part | None:
     array, readers = matrix.numpy(), consumers(node.outputs[0])
     total = readers[0] if len(readers) == 1 and is_op(readers[0], "Add") else None
     bias = None if total is None else _bias_beside(total, node.outputs[0], array.shape[1])
-    part = _Part(node, array, total, bias)
+    part = _JoinedPart(node, array, total, bias)
     if (total is None) != (bias is None) or not _is_read_as_it_is(part.result):
         return None
     return None if node.outputs[0].is_graph_output() else part
@@ -119,7 +119,7 @@ def _bias_beside(total: ir.Node, product: ir.Value, width: int) -> Array | None:
     return None if tensor is None or tensor.shape != (width,) else tensor.numpy()
 
 
-def _bias_of(part: _Part) -> Array:
+def _bias_of(part: _JoinedPart) -> Array:
     return np.zeros(part.width, part.matrix.dtype) if part.bias is None else part.bias
 
 
