@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 import relayout.backends.torch.compiling as relayout_torch
-from benchmarks.networks.export import exported
+from benchmarks.networks.export import exported_by_either
 from benchmarks.networks.families import Example
 from benchmarks.resnet101.measure import Run
 from relayout.backends.torch.choose.choices import Choice
@@ -34,14 +34,21 @@ class Setting:
 
     dtype: str = "float16"
     exporter: str = "script"
-    show_choices: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A way to run a network, and what was chosen for it, in words."""
+
+    run: Run
+    choices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
     """A way that is ready to be timed."""
 
-    run: Run
+    ready: Ready
     graph: Any
     seconds: float
     """What it took to make it."""
@@ -51,11 +58,11 @@ class Made:
 def made(way: str, example: Example, setting: Setting) -> Made:
     """A way to run a network, compiled and captured."""
     begun = time.monotonic()
-    run = WAYS[way](example, setting)
-    result = run().float().clone()
-    graph, _ = captured_graph(run)
+    ready = WAYS[way](example, setting)
+    result = ready.run().float().clone()
+    graph, _ = captured_graph(ready.run)
     torch.cuda.synchronize()
-    return Made(run, graph, time.monotonic() - begun, result)
+    return Made(ready, graph, time.monotonic() - begun, result)
 
 
 def reference(example: Example) -> torch.Tensor:
@@ -79,45 +86,47 @@ def _module(example: Example, setting: Setting) -> Any:
     return example.module.eval().to(dtype).cuda().to(memory_format=LAST)
 
 
-def _eager(example: Example, setting: Setting) -> Run:
+def _eager(example: Example, setting: Setting) -> Ready:
     module, given = _module(example, setting), _inputs(example, setting)
-    return lambda: module(*given)
+    return Ready(lambda: module(*given))
 
 
-def _inductor(*, freezing: bool, mode: str | None = None) -> Callable[[Example, Setting], Run]:
-    def make(example: Example, setting: Setting) -> Run:
-        import torch._inductor.config as settings  # noqa: PLC0415 - takes seconds
+def _inductor(*, freezing: bool, mode: str = "default") -> Callable[[Example, Setting], Ready]:
+    def make(example: Example, setting: Setting) -> Ready:
+        from torch._inductor import list_mode_options  # noqa: PLC0415 - takes seconds
 
         module, given = _module(example, setting), _inputs(example, setting)
-        torch._dynamo.reset()  # noqa: SLF001 - there is no public name
-        compiled = torch.compile(module, mode=mode)
-        with settings.patch(freezing=freezing):
-            compiled(*given)
-        return lambda: compiled(*given)
+        # Ways that differ in options alone are kept apart by these, but not by settings around.
+        options = {**list_mode_options(mode), "freezing": freezing}
+        compiled = torch.compile(module, options=options)
+        return Ready(lambda: compiled(*given))
 
     return make
 
 
-def _relayout(example: Example, setting: Setting) -> Run:
+def _relayout(example: Example, setting: Setting) -> Ready:
     """From the ONNX model, without its own CUDA graph, since all ways are captured alike."""
-    given = exported(Example(example.module.float().cpu(), example.inputs), setting.exporter)
+    plain = Example(example.module.float().cpu(), example.inputs)
+    given = exported_by_either(plain, setting.exporter)
     program = relayout_torch.program_of(given, device="cuda", dtype=setting.dtype)
     program, choices = tuned(program)
-    if setting.show_choices:
-        for text in dict.fromkeys(map(_words, choices)):
-            print(f"    {text}", flush=True)
     model = compile_program(program)
     forward = getattr(model.forward, "forward", model.forward)
     inputs = _inputs(example, setting)
-    return lambda: forward(model.weights, *inputs)[0]
+
+    def run() -> Any:
+        with torch.inference_mode():
+            return forward(model.weights, *inputs)[0]
+
+    return Ready(run, tuple(dict.fromkeys(map(_words, choices))))
 
 
 def _words(choice: Choice) -> str:
-    times = (f"{name} {1e6 * seconds:.0f} us" for name, seconds in choice.seconds.items())
-    return " ".join([choice.group, choice.chosen, *times])
+    times = (f"{name} {1e6 * seconds:.1f} us" for name, seconds in choice.seconds.items())
+    return ", ".join([f"{choice.group}: {choice.chosen}", *times])
 
 
-WAYS: dict[str, Callable[[Example, Setting], Run]] = {
+WAYS: dict[str, Callable[[Example, Setting], Ready]] = {
     RELAYOUT: _relayout,
     FREEZING: _inductor(freezing=True),
     INDUCTOR: _inductor(freezing=False),

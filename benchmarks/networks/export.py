@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -27,3 +28,13 @@ def exported(example: Example, exporter: str, opset: int = 0) -> onnx.ModelProto
         file = Path(folder) / "model.onnx"
         torch.onnx.export(example.module.eval(), example.inputs, str(file), **settings)
         return onnx.load(file)
+
+
+def exported_by_either(example: Example, first: str) -> onnx.ModelProto:
+    """The model as an exporter writes it, or where that cannot, as the other does."""
+    try:
+        return exported(example, first)
+    except Exception as error:  # noqa: BLE001 - exporters raise what they like
+        print(f"exporter {first!r}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+        (other,) = (each for each in EXPORTERS if each != first)
+        return exported(example, other)

@@ -51,7 +51,7 @@ def segmenter(name: str, side: int = 224) -> Recipe:
     """A segmenter of torchvision: the map of classes alone."""
 
     def make(batch: int) -> Example:
-        models = importlib.import_module("torchvision.models.segmentation")
+        models = importlib.import_module("torchvision.models")
         made = models.get_model(name, weights=None, weights_backbone=None, aux_loss=False)
         return calibrated(FirstOf(made), batch, side)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,12 +13,13 @@ import torch
 
 from benchmarks.networks.cuda import FREEZING, RELAYOUT, WAYS, Made, Setting, made, reference
 from benchmarks.networks.families import BUILT_WITH, SET_ASIDE, Recipe
+from benchmarks.networks.results_cuda import machine, ratio_of, summary, write_results
 from benchmarks.resnet101.measure import cuda_seconds, in_turns
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", nargs="+", default=[])
+    parser.add_argument("--only", nargs="*", help="networks, in this order; none of them if empty")
     parser.add_argument("--set-aside", action="store_true", help="the networks not built with")
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--dtype", default="float16")
@@ -27,37 +27,49 @@ def main() -> None:
     parser.add_argument("--ways", nargs="+", default=[RELAYOUT, FREEZING], choices=WAYS)
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--limit", type=float, default=3600.0, help="seconds after which to stop")
-    parser.add_argument("--choices", action="store_true", help="show what was chosen, and times")
+    parser.add_argument("--choices", action="store_true", help="keep what was chosen, and times")
+    parser.add_argument("--rows", type=Path, nargs="+", default=[], help="rows measured before")
     parser.add_argument("--output", type=Path, help="a file for the rows, as JSON")
+    parser.add_argument("--results", type=Path, help="a file for the table")
     options = parser.parse_args()
     torch.backends.cudnn.benchmark = True
-    rows = []
+    rows = [row for path in options.rows for row in json.loads(path.read_text())]
     for row in measured(options):
         rows.append(row)
         print(_line(row), flush=True)
         if options.output is not None:
             options.output.write_text(json.dumps(rows, indent=1))
-    print(_summary(rows))
+    if options.results is not None:
+        write_results(rows, options.results)
+    print(summary(rows))
 
 
 def measured(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """A row a network, while there is time."""
     recipes = SET_ASIDE if options.set_aside else BUILT_WITH
     begun = time.monotonic()
-    for name in options.only or recipes:
+    for name in recipes if options.only is None else options.only:
         recipe = recipes[name]
         if time.monotonic() - begun > options.limit or not recipe.is_installed:
-            yield {"network": name, "left_out": "no time left or not installed"}
+            print(f"{name}: left out, for want of time or of {recipe.package}", flush=True)
             continue
         yield _row(name, recipe, options)
 
 
 def _row(name: str, recipe: Recipe, options: argparse.Namespace) -> dict[str, Any]:
     torch.manual_seed(0)
+    torch._dynamo.reset()  # noqa: SLF001 - there is no public name
     example = recipe.make(options.batch)
-    setting = Setting(options.dtype, options.exporter, options.choices)
+    setting = Setting(options.dtype, options.exporter)
     expected = reference(example)
-    row: dict[str, Any] = {"network": name, "family": recipe.family, "batch": options.batch}
+    row: dict[str, Any] = {
+        "network": name,
+        "family": recipe.family,
+        "is_set_aside": options.set_aside,
+        "batch": options.batch,
+        "dtype": options.dtype,
+        "on": machine(),
+    }
     ready: dict[str, Made] = {}
     for way in options.ways:
         try:
@@ -72,37 +84,24 @@ def _row(name: str, recipe: Recipe, options: argparse.Namespace) -> dict[str, An
         apart = (ready[way].result - expected).norm() / expected.norm()
         row[way] = {
             "ms": 1e3 * taken.median,
+            "low_ms": 1e3 * taken.low,
+            "high_ms": 1e3 * taken.high,
             "made_s": ready[way].seconds,
             "error": float(apart),
         }
+        if options.choices and ready[way].ready.choices:
+            row[way]["choices"] = ready[way].ready.choices
     return row
 
 
 def _line(row: dict[str, Any]) -> str:
     texts = [f"{row['network']:22}"]
-    for way, found in row.items():
-        if isinstance(found, dict):
-            is_timed = "ms" in found
-            texts.append(
-                f"{way} {found['ms']:.3f} ms (made in {found['made_s']:.0f} s, error "
-                f"{found['error']:.1e})"
-                if is_timed
-                else f"{way} failed: {found['failed']}"
-            )
-    ratio = _ratio(row)
+    for way in WAYS:
+        found = row.get(way, {})
+        if "ms" in found:
+            made_in = f"made in {found['made_s']:.0f} s, error {found['error']:.1e}"
+            texts.append(f"{way} {found['ms']:.3f} ms ({made_in})")
+        elif found:
+            texts.append(f"{way} failed: {found['failed']}")
+    ratio = ratio_of(row)
     return "  ".join([*texts, "" if ratio is None else f"ratio {ratio:.3f}"])
-
-
-def _ratio(row: dict[str, Any]) -> float | None:
-    own, other = (row.get(way, {}).get("ms") for way in (RELAYOUT, FREEZING))
-    return None if own is None or other is None else float(other / own)
-
-
-def _summary(rows: list[dict[str, Any]]) -> str:
-    ratios = [ratio for ratio in map(_ratio, rows) if ratio is not None]
-    if not ratios:
-        return "nothing to compare"
-    mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-    return (
-        f"{len(ratios)} networks: {mean:.3f} times as fast as {FREEZING}, least {min(ratios):.3f}"
-    )

@@ -35,7 +35,7 @@ def write_results(rows: Sequence[Row], path: Path) -> None:
 def _lines(rows: Sequence[Row]) -> Iterator[str]:
     yield "# Networks on a CPU"
     yield ""
-    versions = ", ".join(f"{name} {_version(name)}" for name in PACKAGES)
+    versions = ", ".join(f"{name} {version_of(name)}" for name in PACKAGES)
     date = f"{datetime.now(tz=UTC):%Y-%m-%d}"
     yield f"{date}, {processor_name()}, Python {platform.python_version()}, {versions}."
     yield HEAD
@@ -102,7 +102,7 @@ def _mean(ratios: Sequence[float]) -> float:
     return math.exp(sum(map(math.log, ratios)) / len(ratios))
 
 
-def _version(name: str) -> str:
+def version_of(name: str) -> str:
     try:
         return version(name)
     except PackageNotFoundError:

@@ -234,6 +234,16 @@ def test_rows_hidden_by_the_least_number_weigh_all_alike(opset: int, target: Tar
     np.testing.assert_allclose(run(result, feeds)[0], expected, rtol=2e-6, atol=2e-6)
 
 
+@pytest.mark.parametrize(("row", "is_safe"), [("1,0,0,0,0,0,1", True), ("0,0,0,0,0,0,0", False)])
+def test_a_guard_beside_a_constant_that_leaves_numbers(row: str, is_safe: bool) -> None:
+    rows = ",".join(["1,1,0,1,1,1,1"] * 4 + [row])
+    scores = f"""s = MatMul (q, k) hidden = Constant <value_float = -inf> ()
+        m = Constant <value = bool[5,7] {{{rows}}}> ()
+        scaled = Where (m, s, hidden)"""
+    guarded = Attention(scores=scores, weights=GUARDED)
+    (assert_raised if is_safe else assert_kept)(guarded, 17, ORT)
+
+
 PACKED = """ps = Constant <value_ints = [2,5,3,3,9]> () p = Reshape (x, ps)
     parts = Transpose <perm = [2,0,3,1,4]> (p)"""
 

@@ -20,6 +20,7 @@ from relayout.graph.read import constant_of
 from relayout.layout.transport import Transport
 from relayout.ops.measure import Objective
 from relayout.ops.quantised_groups import breaks_quantised_group
+from relayout.targets.products import has_constant_first
 
 COPIES_WITHOUT_KERNEL = 4
 """Twice the copies around an operator that the target cannot run in an order."""
@@ -77,12 +78,18 @@ class Pricing:
         """Whether a restatement is computed in floats where the given node is in bytes."""
         return self.terms.leaves_bytes and breaks_quantised_group(draft.node, transport.changes)
 
+    def turns_product(self, draft: Draft, transport: Transport) -> bool:
+        """Whether a restatement multiplies by a constant in a form that the target is slow at."""
+        wants_second = self.terms.target.matrix_second
+        return wants_second and has_constant_first(draft.node, transport.changes)
+
     def ties(self, draft: Draft, transport: Transport) -> int:
         """What decides between choices that move the same."""
         return (
             self.ignored_passes(transport)
             + self.stores_twice(draft, transport)
             + self.leaves_bytes(draft, transport)
+            + 2 * self.turns_product(draft, transport)  # so that a constant is worth a copy
         )
 
     def is_folded(self, tensor: Tensor) -> bool:
@@ -132,7 +139,8 @@ class Pricing:
         most = COPIES_WITHOUT_KERNEL * sum(draft.lacks_kernel(draft.given) for draft in drafts)
         most += sum(any(form.changes.copies for form in each.variants.values()) for each in drafts)
         weigh = _weighing(self.terms.objective, copies, extras, most)
-        # Of choices that move the same, fewer passes, constants stored twice and floats decide.
+        # Of choices that move the same, fewer passes, constants stored twice, floats and which
+        # factor is a constant decide.
         most = sum(max(self.ties(each, form) for form in each.variants.values()) for each in drafts)
         most += sum(len(tensor.orders) - 1 for tensor in tensors if self.is_folded(tensor))
         return weigh if not most else lambda size, count: (most + 1) * weigh(size, count)

@@ -12,7 +12,7 @@ from relayout.graph.read import rank_of
 from relayout.graph.region import Region
 from relayout.layout.transport import Refusal
 from relayout.rewrite.attention_heads import HEADS_SECOND, Heads, Ports, heads_of
-from relayout.rewrite.attention_match import Core, core_of, is_finite, merges
+from relayout.rewrite.attention_match import Core, core_of, leave_numbers, merges
 from relayout.rewrite.attention_write import STANDARD_SINCE, AttentionWriter
 from relayout.targets.target import Target
 
@@ -65,7 +65,7 @@ def raisable(softmax: ir.Node, region: Region, target: Target) -> Core | Refusal
         return Refusal("a part of it stays as it is, as asked")
     if not _can_return(core.result, core.ports.query):
         return Refusal("the length of Q cannot be written down once more")
-    has_numbers = not core.guarded or all(map(is_finite, core.masks))
+    has_numbers = not core.guarded or leave_numbers(core.masks)
     if not standard and not has_numbers:
         return Refusal("MultiHeadAttention gives NaN for a row that is masked as a whole")
     if _has_operator(region, target):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,6 +25,7 @@ from relayout.rewrite.attention_heads import (
 )
 from relayout.rewrite.attention_steps import UNSCALED, Scaling, scalar_of, scaling_of
 from relayout.rewrite.links import VIEWS, read_links
+from relayout.rewrite.repeated import unrepeated
 from relayout.rewrite.worklist import consumers
 
 FULL_AXIS_SINCE = 13
@@ -298,10 +300,26 @@ def _has_all_axes(value: ir.Value, query: Heads, key: Heads) -> bool:
     return sizes in {(query.batch, query.heads, *rows), merged}
 
 
-def is_finite(mask: Mask) -> bool:
+def leave_numbers(masks: Sequence[Mask]) -> bool:
+    """Whether a row of scores surely has a number left once all masks are added."""
+    hiding = [mask for mask in masks if not _is_finite(mask)]
+    return not hiding or (len(hiding) == 1 and _shows_some(hiding[0]))
+
+
+def _is_finite(mask: Mask) -> bool:
     """Whether a mask surely leaves every score a number."""
     least = least_of(mask)
     return least is not None and least > -np.inf
+
+
+def _shows_some(mask: Mask) -> bool:
+    """Whether a mask is a constant that leaves a number in each row."""
+    given = unrepeated(mask.value)
+    if given is None:
+        return False
+    array = np.atleast_1d(given)
+    shown = array if mask.chooses else array.astype(np.float64) > -np.inf
+    return bool(shown.any(axis=-1).all())
 
 
 def least_of(mask: Mask) -> float | None:

@@ -7,7 +7,7 @@ from math import prod
 
 import onnx_ir as ir
 
-from relayout.graph.read import NodeView, constant_of, is_op, shape_of
+from relayout.graph.read import NodeView, constant_of, is_op, rank_of, shape_of
 from relayout.layout.transport import Changes
 from relayout.ops.measure import bytes_of, lengths_of
 from relayout.targets.ort import CONTRIB_DOMAIN, FUSED_MATMUL
@@ -35,13 +35,24 @@ def form_price(
     longer = prices.columns.nanoseconds(_columns_written(view, changes, dims), macs)
     if _flag(view, changes, "transA"):
         longer += prices.transposed_factor.nanoseconds(elements, macs)
-    is_turned = len(operands) > 1 and _is_constant(operands[0]) and not _is_constant(operands[1])
+    is_turned = _has_constant_first(operands)
     if is_turned:
         longer += prices.constant_factor.nanoseconds(elements, macs)
     becomes = changes.op_type or node.op_type
     if is_turned or becomes == FUSED_MATMUL:
         longer += _lost_bias_price(node, prices, dims)
     return longer
+
+
+def has_constant_first(node: ir.Node, changes: Changes) -> bool:
+    """Whether a product of more than two matrices has a constant as its first factor."""
+    if (node.domain, node.op_type) != ("", "MatMul") or rank_of(node.outputs[0]) == 2:
+        return False
+    return _has_constant_first(_operands(node, changes))
+
+
+def _has_constant_first(operands: Sequence[ir.Value | None]) -> bool:
+    return len(operands) > 1 and _is_constant(operands[0]) and not _is_constant(operands[1])
 
 
 def _lost_bias_price(node: ir.Node, prices: RuntimePrices, dims: Mapping[str, int]) -> int:

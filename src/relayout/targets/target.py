@@ -63,6 +63,10 @@ class Target:
     """The axes that a tensor of a result may have, if the given model has none with more."""
     keep_size: bool = False
     """Whether no constant may be stored in two orders."""
+    matrix_second: bool = False
+    """Whether, of forms that move the same, those with a constant as second factor are taken.
+
+    A product of many axes is then one product of matrices instead of one for each batch."""
     count_above_speed: bool = False
     """Whether, where Transposes are counted, products may be restated in ways that run slower.
 
@@ -209,6 +213,7 @@ NHWC_OHWI = _channels_last("nhwc-ohwi", OHWI, f"like nhwc, with weights as {OHWI
 TORCH = Target(
     "torch",
     fused_attention=True,
+    matrix_second=True,
     rules=nhwc.WAY_BACK,
     summary="PyTorch, which `relayout compile` writes modules for",
 )

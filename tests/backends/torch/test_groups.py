@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -160,14 +161,45 @@ g (float[2,8,5,5] x) => (float[2,8,5,5] y)
 """
 
 
+UNEQUAL = f"""
+{HEAD}
+g (float[B,5] x) => (float[B,L] y) <int64 axis = {{1}}>
+{{ a = Tanh(x)
+  b = Sigmoid(a)
+  c = CumSum(b, axis)
+  d = Concat<axis = 1>(c, c)
+  e = CumSum(d, axis)
+  f = Tanh(e)
+  y = Sigmoid(f) }}
+"""
+
+
 def test_equal_groups_share_a_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch, "compile", lambda function, **_options: function)
     model = onnx.parser.parse_model(EQUAL)
     program, _ = tuned(program_of(model), settings(is_native=False))
     source = write_source(program)
-    assert source.text.count("= InductorKernel(group)") == 1
+    assert source.text.count("= InductorKernel(group, dynamic=False)") == 1
     assert source.text.count("w.kernel(") == 2
     feeds = {"x": np.random.default_rng(3).standard_normal((2, 8, 5, 5), np.float32)}
+    (wanted,) = law.run(model, feeds, "ort")
+    law.compare("y", wanted, loaded(source, "cpu")(feeds)["y"], 2e-5)
+
+
+@pytest.mark.parametrize(
+    ("batch", "length", "kernels"),
+    [("2", "10", ["group, dynamic=False", "group_1, dynamic=False"]), ("N", "M", ["group"])],
+)
+def test_kernels_are_compiled_for_the_lengths_that_are_known(
+    batch: str, length: str, kernels: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Equal groups of other lengths have kernels of their own, unless lengths are open."""
+    monkeypatch.setattr(torch, "compile", lambda function, **_options: function)
+    model = onnx.parser.parse_model(UNEQUAL.replace("B", batch).replace("L", length))
+    program, _ = tuned(program_of(model), settings(is_native=False))
+    source = write_source(program)
+    assert re.findall(r"= InductorKernel\((.*)\)", source.text) == kernels
+    feeds = {"x": np.random.default_rng(3).standard_normal((2, 5), np.float32)}
     (wanted,) = law.run(model, feeds, "ort")
     law.compare("y", wanted, loaded(source, "cpu")(feeds)["y"], 2e-5)
 

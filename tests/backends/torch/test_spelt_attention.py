@@ -50,5 +50,6 @@ def test_spelt_out_gives_the_same(text: str, monkeypatch: pytest.MonkeyPatch) ->
     step = ProgramStep((node,), SpeltAttention(lowering))
     source = write_source(Program(program.model, (step,)))
     assert "spelt=True" in source.text
+    assert "dynamic=False" in source.text
     (got,) = loaded(source, "cpu")(feeds).values()
     law.compare("y", wanted, got, 2e-6)

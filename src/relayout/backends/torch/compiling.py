@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import onnx_ir as ir
 import torch
 
 from relayout.assign.terms import Terms
@@ -33,6 +34,7 @@ from relayout.graph.io.model import LoadedModel
 from relayout.graph.io.save import staged
 from relayout.graph.io.sources import ModelSource
 from relayout.optimizer.delivery import Stage
+from relayout.optimizer.prepare import prepare
 from relayout.optimizer.rounds import best_form
 from relayout.targets.target import TORCH
 from relayout.verify.verdict import NumericOptions, NumericVerdict
@@ -120,17 +122,32 @@ def _optimised(given: LoadedModel, options: CompileOptions) -> LoadedModel:
     if options.device not in DEVICES:
         raise RelayoutError(f"unknown device {options.device!r}; it may be {' or '.join(DEVICES)}")
     precision_of(options.dtype)  # refuses before any work is done
-    loaded = without_defaults(given) if options.fix_defaults else given
     # What rounds differently at a quantiser would be a step, so quantised parts stay as they are.
     terms = Terms(target=TORCH, dims=options.dims or {}, keeps_sums=True, recomputes=False)
     with paused_collector():
-        return best_form(expanded(editable(loaded), missing), terms)
+        return best_form(_readable(given, options), terms)
+
+
+def _readable(given: LoadedModel, options: CompileOptions) -> LoadedModel:
+    """A model that can be lowered."""
+    loaded = without_defaults(given) if options.fix_defaults else given
+    return expanded(editable(loaded), missing)
+
+
+def _unchosen(given: LoadedModel, options: CompileOptions) -> ir.Model | None:
+    """What compilers get on CUDA besides the model in other layouts: local rules alone applied."""
+    if not options.device.startswith("cuda"):
+        return None
+    target = replace(TORCH, raises=False)
+    with paused_collector():
+        return prepare(_readable(given, options), target, options.dims or {}).simplified.ir
 
 
 def _program(given: LoadedModel, optimised: LoadedModel, options: CompileOptions) -> Program:
     model, precision = optimised.ir, precision_of(options.dtype)
     name = "model" if given.path is None else given.path.name
-    return Program(model, eager_steps(model), name, options.device, precision, options.dims or {})
+    steps, dims, unchosen = eager_steps(model), options.dims or {}, _unchosen(given, options)
+    return Program(model, steps, name, options.device, precision, dims, unchosen)
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,18 +17,25 @@ from relayout.backends.torch.modules.loading import loaded
 from relayout.backends.torch.modules.source import is_replayed, write_source
 from relayout.backends.torch.program.program import Program
 from relayout.backends.torch.providers.inductor import SpeltAttention
-from relayout.backends.torch.providers.prices import Prices
+from relayout.backends.torch.providers.prices import Price, Prices
 from relayout.backends.torch.providers.window import known_shape
 from relayout.backends.torch.providers.work import WorkDescription
 
-STEPS, JOINED, WHOLE = "steps", "joined", "whole"
+STEPS, JOINED, WHOLE, GIVEN = "steps", "joined", "whole", "given"
+WORDS = {
+    STEPS: "step by step",
+    JOINED: "all steps compiled together",
+    WHOLE: "all nodes compiled together",
+    GIVEN: "all nodes as given compiled together",
+}
 
 
-def joined_where_faster(program: Program, plan: Plan) -> Program:
+def joined_where_faster(program: Program, plan: Plan, given: Program | None = None) -> Program:
     """The program as it is, or compiled as one function, which joins kernels of several steps.
 
-    The third way leaves all kernels to Inductor, so that nothing is slower than Inductor alone. All
-    are timed as CUDA graphs, so launching kernels costs none of them anything.
+    The third way leaves all kernels to Inductor, and the fourth the layouts too, if they were
+    others, so that nothing is slower than Inductor alone. All are timed as CUDA graphs, so
+    launching kernels costs none of them anything.
     """
     if not is_replayed(program):
         return program
@@ -46,15 +53,23 @@ def joined_where_faster(program: Program, plan: Plan) -> Program:
         JOINED: replace(program, is_joined=True),
         WHOLE: replace(program, steps=plain, is_joined=True),
     }
+    if given is not None and _is_another(given, programs[WHOLE]):
+        programs[GIVEN] = given
     key, prices = program_key(program), plan.prices
     if prices.lacks(key, programs):
-        runs = [_run_of(each) for each in programs.values()]
-        for name, price in zip(programs, time_runs(runs, program.device), strict=True):
+        for name, price in zip(programs, _timed([*programs.values()]), strict=True):
             prices.learn(key, name, price)
     known = prices.seconds(key)
     chosen = min(programs, key=known.__getitem__)
-    plan.add_choice(Choice(key, described_program(program), chosen, _options(key, prices)))
+    plan.add_choice(
+        Choice(key, described_program(program), chosen, _options(key, programs, prices))
+    )
     return programs[chosen]
+
+
+def _is_another(given: Program, whole: Program) -> bool:
+    """Whether the model before layouts were chosen is another one, and can be replayed too."""
+    return is_replayed(given) and program_key(given) != program_key(whole)
 
 
 def program_key(program: Program) -> str:
@@ -71,13 +86,16 @@ def described_program(program: Program) -> WorkDescription:
     return WorkDescription(name, first, last, dtype=program.precision.name(ir.DataType.FLOAT))
 
 
-def _options(key: str, prices: Prices) -> tuple[PricedCandidate, ...]:
+def _options(key: str, names: Iterable[str], prices: Prices) -> tuple[PricedCandidate, ...]:
     known = prices.known[key]
-    return (
-        PricedCandidate("torch", STEPS, "step by step", known[STEPS]),
-        PricedCandidate("inductor", JOINED, "all steps compiled together", known[JOINED]),
-        PricedCandidate("inductor", WHOLE, "all nodes compiled together", known[WHOLE]),
+    return tuple(
+        PricedCandidate("torch" if name == STEPS else "inductor", name, WORDS[name], known[name])
+        for name in names
     )
+
+
+def _timed(programs: Sequence[Program]) -> list[Price]:
+    return time_runs([_run_of(program) for program in programs], programs[0].device)
 
 
 def _run_of(program: Program) -> Callable[[], Any]:

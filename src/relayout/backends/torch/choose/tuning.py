@@ -18,9 +18,12 @@ from relayout.graph.invariants import Signature
 from relayout.graph.region import Region
 from relayout.optimizer.pipeline import Checking, Pass, Pipeline
 from relayout.rewrite.activations import RaiseGelu, RaiseSilu
+from relayout.rewrite.attention_masks import DropIdleMask, RaiseCausal
 from relayout.rewrite.biases import JoinBiases
 from relayout.rewrite.dead import remove_dead
 from relayout.rewrite.idle import DropIdle
+from relayout.rewrite.joined_products import JoinProducts
+from relayout.rewrite.linear_layers import GemmToMatMul
 from relayout.rewrite.scales import FoldBatchNormalization, FoldScale
 from relayout.rewrite.worklist import Rewrite, rewrite_model
 
@@ -30,12 +33,13 @@ def tuned(program: Program, settings: TuningSettings | None = None) -> tuple[Pro
 
     Kernels that fail, and what their work is done by, are warned of.
     """
+    unchosen = _compiled_as_given(program, settings)
     program = _simplified(program)
     plan = Plan.of(program, groups_of(program.model), settings)
     steps = with_memory_formats(plan.library_steps(), plan)
     steps = with_memory_formats(plan.with_regions(steps), plan)
     steps = plan.with_kernels(steps)
-    fastest = joined_where_faster(replace(program, steps=tuple(steps)), plan)
+    fastest = joined_where_faster(replace(program, steps=tuple(steps)), plan, unchosen)
     fastest = frozen_where_faster(fastest, plan)
     plan.prices.save()
     plan.notices.of_noise(plan.prices)
@@ -43,13 +47,22 @@ def tuned(program: Program, settings: TuningSettings | None = None) -> tuple[Pro
     return fastest, plan.choices
 
 
+def _compiled_as_given(program: Program, settings: TuningSettings | None) -> Program | None:
+    """The nodes of the model before layouts were chosen, for Inductor to compile as a whole."""
+    if program.given is None:
+        return None
+    given = _simplified(replace(program, model=program.given, given=None))
+    steps = Plan.of(given, groups_of(given.model), settings).plain_steps()
+    return replace(given, steps=tuple(steps), is_joined=True)
+
+
 def _simplified(program: Program) -> Program:
     """The program with scales and shifts after products in their weights, activations as one."""
     model = program.model.clone()
     rewrites: list[Rewrite] = [FoldBatchNormalization(), FoldScale(), DropIdle()]
-    rewrites += [RaiseGelu(), RaiseSilu()]
+    rewrites += [RaiseGelu(), RaiseSilu(), DropIdleMask(), RaiseCausal()]
     if program.device.startswith("cuda"):
-        rewrites.append(JoinBiases())
+        rewrites += [GemmToMatMul(), JoinBiases(), JoinProducts()]
     fold = Pass("fold and raise for kernels", lambda model: rewrite_model(model, rewrites))
     pipeline = Pipeline((fold, Pass("remove dead nodes", remove_dead)))
     pipeline.run(model, [Checking(Signature.of(model))])

@@ -60,6 +60,8 @@ class Program:
     precision: Precision = FULL
     dims: Mapping[str, int] = field(default_factory=dict)
     """Lengths of symbols that the program is to be fast with."""
+    given: ir.Model | None = None
+    """The model before layouts were chosen, where a compiler may be faster with that."""
     is_joined: bool = False
     """Whether Inductor compiles all steps together, and joins what they leave to eager kernels."""
     is_frozen: bool = False

@@ -17,6 +17,7 @@ from relayout.backends.torch.program.scope import Scope
 from relayout.backends.torch.program.statements import indented
 from relayout.backends.torch.providers.conv_form import ConvForm
 from relayout.backends.torch.providers.library_group import LibraryGroup
+from relayout.backends.torch.providers.window import known_shape
 from relayout.backends.torch.providers.work import borders_of
 from relayout.backends.torch.runtime.inductor import InductorKernel
 from relayout.graph.read import constant_of, is_op, shape_of
@@ -52,15 +53,26 @@ class ConvKernel(ConvForm):
             operands.append("residual")
             given.append(other)
             total += " + residual"
-        rest = f"({', '.join(operands)}):\n    return {_activated(total, group)}"
-        kernel = _kernel_for("finish", rest, scope.draft)
+        body = f"    return {_activated(total, group)}"
+        kernel = _kernel_for("finish", ", ".join(operands), body, [group.output], scope.draft)
         scope.bind(group.output, f"{kernel}({', '.join(given)})")
 
 
-def _kernel_for(hint: str, rest: str, draft: ModuleDraft) -> str:
-    """The kernel of a function, given by its parameters and body; the same one is made once."""
-    name = draft.function(hint, f"def NAME{rest}")
-    made = f"{draft.helper(InductorKernel)}({name})"
+def _kernel_for(
+    hint: str, parameters: str, body: str, values: Sequence[ir.Value], draft: ModuleDraft
+) -> str:
+    """The kernel of a function, given by its parameters and body; the same one is made once.
+
+    Where the lengths of all values are known it is compiled for these alone, which takes a fraction
+    of the time, and is faster. Functions for other lengths are others, by what is written in them.
+    """
+    shapes = [known_shape(value) for value in values]
+    options = ""
+    if None not in shapes:
+        texts = dict.fromkeys(map(str, shapes))
+        options, body = ", dynamic=False", f'    """For {", ".join(texts)}."""\n{body}'
+    name = draft.function(hint, f"def NAME({parameters}):\n{body}")
+    made = f"{draft.helper(InductorKernel)}({name}{options})"
     known = [f"{WEIGHTS}.{own}" for own, text in draft.prepared if text == made]
     return known[0] if known else draft.prepare("kernel", made)
 
@@ -103,8 +115,8 @@ def _bind_kernel(
 ) -> None:
     """Let values be the results of a function, compiled as a kernel, that is written inside."""
     body = "\n".join(indented(inside.finished(inside.returned(results))))
-    rest, weights = _plain(parameters, body)
-    kernel = _kernel_for("group", rest, scope.draft)
+    heads, plain, weights = _plain(parameters, body)
+    kernel = _kernel_for("group", heads, plain, [*operands, *results], scope.draft)
     given = [scope.tensor(value) for value in operands]
     made = scope.let("results", f"{kernel}({', '.join((*given, *weights))})")
     for index, value in enumerate(results):
@@ -130,7 +142,7 @@ class SpeltAttention:
         _bind_kernel(inside, parameters, operands, results, scope)
 
 
-def _plain(parameters: Sequence[str], body: str) -> tuple[str, list[str]]:
+def _plain(parameters: Sequence[str], body: str) -> tuple[str, str, list[str]]:
     """Parameters and body of a function in names of its own, and the weights it reads.
 
     A compiled function gets each weight by itself.
@@ -147,7 +159,7 @@ def _plain(parameters: Sequence[str], body: str) -> tuple[str, list[str]]:
         node.id = names.get(node.id, node.id)
     heads = ", ".join((*(names[each] for each in parameters), *own.values()))
     lines = ast.unparse(tree).splitlines()[1:]
-    return "\n".join([f"({heads}):", *lines]), weights
+    return heads, "\n".join(lines), weights
 
 
 def can_be_kernel(nodes: Sequence[ir.Node]) -> bool:

@@ -11,8 +11,8 @@ from relayout.backends.torch.program.scalars import literal
 from relayout.backends.torch.program.scope import Scope
 from relayout.backends.torch.providers.conv_form import ConvForm
 from relayout.backends.torch.providers.library_group import LibraryGroup
-from relayout.backends.torch.providers.orders import CHANNELS_LAST, FIRST, Order
-from relayout.backends.torch.runtime.pointwise import pointwise
+from relayout.backends.torch.providers.orders import CHANNELS_LAST, FIRST, LAST, Order
+from relayout.backends.torch.runtime.pointwise import pointwise, tiled
 from relayout.graph.read import constant_of
 
 
@@ -103,6 +103,34 @@ class GemmConv(ConvForm):
         if is_relu:
             scope.bind(self.group.output, text)
             return
+        other = self.residual(scope)
+        if other is not None:
+            total = scope.let("total", text)
+            text = f"{total}.add_({other})"
+        finish(self.group, text, scope)
+
+
+@dataclass(frozen=True, slots=True)
+class TiledConv(ConvForm):
+    """A convolution whose windows do not overlap as one product, such as that of image patches.
+
+    Whatever it reads, it writes channels last.
+    """
+
+    @property
+    def kind(self) -> str:
+        return "tiled"
+
+    def write(self, _nodes: tuple[ir.Node, ...], scope: Scope) -> None:
+        is_last = self.reads == LAST
+        order = ".permute(0, 2, 3, 1)" if is_last else ""
+        matrix = scope.draft.prepare(
+            f"{self.group.output.name}_matrix",
+            f"{scope.tensor(self.group.weight)}{order}.flatten(1).t()",
+        )
+        bias, kernel = bias_of(self.group, scope), self.window.kernel
+        helper = scope.draft.helper(tiled)
+        text = f"{helper}({self.source(scope)}, {matrix}, {bias}, {kernel}, {is_last})"
         other = self.residual(scope)
         if other is not None:
             total = scope.let("total", text)

@@ -19,9 +19,10 @@ from relayout.backends.torch.providers.library import (
     Linear,
     OneDnnConv,
     PlainConv,
+    TiledConv,
 )
 from relayout.backends.torch.providers.library_group import LibraryGroup
-from relayout.backends.torch.providers.orders import FIRST, LAST
+from relayout.backends.torch.providers.orders import FIRST, LAST, Order
 from relayout.backends.torch.providers.provider import Candidate, Provider
 from relayout.backends.torch.providers.site import Site
 from relayout.backends.torch.providers.triton_text import takes_triton
@@ -36,6 +37,7 @@ WORDS: dict[type[ConvForm], str] = {
     GemmConv: "cuBLASLt product with bias",
     OneDnnConv: "oneDNN fused",
     PlainConv: "torch convolution",
+    TiledConv: "product of windows that do not overlap",
 }
 
 
@@ -53,9 +55,11 @@ class LibraryProvider(Provider):
             is_compared = takes_triton(site) and site.shape(group.source) is not None
             return "torch's operator is the same kernel" if is_alone and not is_compared else None
         refusal = conv_refusal(group, site)
-        if refusal is None and site.is_cuda and is_done_in_parts(group, window_of(group, site)):
-            return "no library kernel does all of the group"
-        return refusal
+        if refusal is not None or not site.is_cuda:
+            return refusal
+        window = window_of(group, site)
+        is_lacking = is_done_in_parts(group, window) and not window.is_tiled
+        return "no library kernel does all of the group" if is_lacking else None
 
     def build(self, work: Work, site: Site) -> Sequence[Candidate]:
         if not isinstance(work, GroupWork):
@@ -96,6 +100,14 @@ def cpu_forms(group: LibraryGroup, window: Sliding, *, has_onednn: bool) -> list
 
 def cuda_forms(group: LibraryGroup, window: Sliding) -> list[ConvForm]:
     """Kernels that do all of a group at once, or else torch's own and the rest after it."""
+    orders: Sequence[Order] = (LAST, FIRST) if window.is_tiled else ()
+    products = [TiledConv(group, window, order) for order in orders]
+    if is_done_in_parts(group, window):
+        return [*products]
+    return [*_convolutions(group, window), *products]
+
+
+def _convolutions(group: LibraryGroup, window: Sliding) -> list[ConvForm]:
     if not group.activation.is_relu:
         plain = [PlainConv(group, window), PlainConv(group, window, FIRST, FIRST)]
         is_product = window.is_pointwise and group.bias is not None

@@ -33,6 +33,14 @@ class Sliding:
         return is_plain and self.pads == (0, 0, 0, 0)
 
     @property
+    def is_tiled(self) -> bool:
+        """Whether windows of more than one pixel cut the operand into parts, with nothing left."""
+        rows, columns = self.kernel
+        is_cut = self.kernel == self.strides != (1, 1) and self.pads == (0, 0, 0, 0)
+        is_plain = self.groups == 1 and self.dilations == (1, 1)
+        return is_cut and is_plain and not (self.source[2] % rows or self.source[3] % columns)
+
+    @property
     def padding(self) -> tuple[int, int] | None:
         """The padding that is the same on both sides, or None where the sides differ."""
         top, left, bottom, right = self.pads

@@ -1,0 +1,82 @@
+"""On CUDA a program is also timed as Inductor compiles all of it, in its layouts and as given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import onnx
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from relayout.backends.torch.choose import joined  # noqa: E402 - torch may be missing
+from relayout.backends.torch.choose.choices import Choice  # noqa: E402
+from relayout.backends.torch.choose.settings import TuningSettings  # noqa: E402
+from relayout.backends.torch.choose.tuning import tuned  # noqa: E402
+from relayout.backends.torch.compiling import program_of  # noqa: E402
+from relayout.backends.torch.modules.loading import loaded  # noqa: E402
+from relayout.backends.torch.modules.source import write_source  # noqa: E402
+from relayout.backends.torch.program.program import Program  # noqa: E402
+from relayout.backends.torch.providers.prices import Price, Prices  # noqa: E402
+from relayout.backends.torch.providers.provider import Candidate  # noqa: E402
+from relayout.backends.torch.providers.site import Site  # noqa: E402
+from relayout.backends.torch.providers.work import Work  # noqa: E402
+from tests.ops import law  # noqa: E402
+from tests.rewrite.rewriting import parse  # noqa: E402
+
+PLAIN = """
+    g (float[3,4] x) => (float[3,2] y)
+    <float[4,2] w = {1,2,3,4,5,6,7,8}> {
+      z = MatMul(x, w)
+      y = Relu(z) }"""
+
+TURNED = """
+    g (float[3,4] x) => (float[3,4] y) {
+      t = Transpose<perm = [1, 0]>(x)
+      r = Sigmoid(t)
+      y = Transpose<perm = [1, 0]>(r) }"""
+
+
+def in_order(_work: Work, candidates: Sequence[Candidate], _site: Site) -> list[Price]:
+    return [Price(float(place + 1)) for place, _ in enumerate(candidates)]
+
+
+def chosen(
+    monkeypatch: pytest.MonkeyPatch, text: str, fastest: int
+) -> tuple[onnx.ModelProto, Program, Choice]:
+    """The program where one of the ways is the fastest, and what is reported of them."""
+    monkeypatch.setattr(
+        joined,
+        "_timed",
+        lambda programs: [Price(1.0 if at == fastest else 2.0) for at in range(len(programs))],
+    )
+    model = parse(text, 17)
+    settings = TuningSettings(prices=Prices("here"), timer=in_order)
+    program, choices = tuned(program_of(model, device="cuda"), settings)
+    return model, program, choices[-1]
+
+
+@pytest.mark.parametrize(("fastest", "name"), [*enumerate(["steps", "joined", "whole", "given"])])
+def test_the_fastest_way_is_taken(monkeypatch: pytest.MonkeyPatch, fastest: int, name: str) -> None:
+    model, program, choice = chosen(monkeypatch, TURNED, fastest)
+    assert choice.chosen == choice.option.name == name
+    assert program.is_joined == (name != "steps")
+    monkeypatch.setattr(torch, "compile", lambda function, **_options: function)
+    feeds = {"x": np.random.default_rng(0).standard_normal((3, 4), np.float32)}
+    (wanted,) = law.run(model, feeds, "ort")
+    (got,) = loaded(write_source(replace(program, device="cpu")), "cpu")(feeds).values()
+    law.compare("y", wanted, got, 2e-6)
+
+
+def test_a_model_whose_layouts_stay_is_not_compiled_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, _, choice = chosen(monkeypatch, PLAIN, 2)
+    assert list(choice.seconds) == ["steps", "joined", "whole"]
+
+
+def test_a_model_as_given_keeps_its_transposes(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, program, _ = chosen(monkeypatch, TURNED, 3)
+    assert write_source(program).text.count(".permute(") == 2
+    _, program, _ = chosen(monkeypatch, TURNED, 2)
+    assert write_source(program).text.count(".permute(") == 0
