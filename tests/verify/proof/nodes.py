@@ -57,11 +57,12 @@ def _multi_heads() -> Iterator[Sample]:
     joined = [drawn(2, 3, 8), drawn(2, 5, 8) + 1, drawn(2, 5, 8) - 1]
     apart = [drawn(2, 2, 5, 4) + 1, drawn(2, 2, 5, 4) - 1]
     mask = np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 0]], np.int32)
-    scores = drawn(2, 2, 3, 5)
+    alike = [drawn(2, 3, 8), drawn(2, 3, 8) + 1, drawn(2, 3, 8) - 1]
     name = "MultiHeadAttention"
     yield _microsoft(name, *joined, drawn(24), num_heads=2, scale=0.5)
     yield _microsoft(name, *joined, None, mask, num_heads=2, mask_filter_value=-3.0)
-    yield _microsoft(name, *joined, None, None, scores, num_heads=2, unidirectional=1)
+    scores = drawn(2, 2, 3, 3)
+    yield _microsoft(name, *alike, None, None, scores, num_heads=2, unidirectional=1)
     yield _microsoft(name, joined[0], *apart, drawn(24), num_heads=2)
     yield _microsoft("Attention", drawn(2, 3, 6), drawn(6, 24), drawn(24), num_heads=2)
     masked: Operands = [drawn(2, 3, 6), drawn(6, 24), drawn(24), mask[:, :3] * 1]
@@ -127,6 +128,12 @@ def _normalisations() -> Iterator[Sample]:
     yield _microsoft("FastGelu", rows[0])
 
 
+def _neighbours() -> Iterator[Sample]:
+    """As many channels as batches: the reference takes one number for the other."""
+    named = {"size": 2, "alpha": 0.5, "beta": 0.5, "bias": 2.0}
+    yield Sample("LRN", 13, [counting(3, 3, 2, 4)], named, note="even")
+
+
 def _convolutions() -> Iterator[Sample]:
     window: dict[str, Any] = {"pads": [0, 1, 1, 0], "strides": [1, 2], "activation": "Relu"}
     operands = [drawn(1, 4, 5, 6), drawn(4, 2, 2, 3), drawn(4), drawn(1, 4, 5, 3)]
@@ -175,6 +182,7 @@ SAMPLES: list[Sample] = [
     *_products(),
     *_quantised(),
     *_normalisations(),
+    *_neighbours(),
     *_convolutions(),
     *_pools(),
     *_sources(),

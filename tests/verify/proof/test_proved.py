@@ -327,6 +327,16 @@ PAIRS = {
         },
         runs=False,
     ),
+    "a loop without a count": Pair(
+        "float[2,3] x, bool c",
+        """y = Loop ( , c, x) <body = b (int64 i, bool g, float[2,3] p) => (bool go, float[2,3] q)
+             { go = Not (g) q = Relu (p) }>""",
+        """t = Transpose (x)
+           z = Loop ( , c, t) <body = b (int64 i, bool g, float[3,2] p) => (bool go, float[3,2] q)
+             { go = Not (g) q = Relu (p) }>
+           y = Transpose (z)""",
+        runs=False,
+    ),
     "a constant that repeats along an axis": Pair(
         "float[3,4,2] x",
         "y = Add (x, c)",

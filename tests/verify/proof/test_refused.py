@@ -297,6 +297,14 @@ def test_refused(name: str, tmp_path: Path) -> None:
         assert proof.summary().startswith("not proved for 1 of 1 outputs")
 
 
+def test_keys_that_are_hidden_are_as_many_as_queries(tmp_path: Path) -> None:
+    """ONNX Runtime hides other keys than those after a query where there are more of them."""
+    body = "y = com.microsoft.MultiHeadAttention <num_heads = 2, unidirectional = 1> (q, k, v)"
+    for keys, is_known in ((3, True), (5, False)):
+        sides = f"float[2,3,8] q, float[2,{keys},8] k, float[2,{keys},8] v"
+        assert (Pair(sides, body, body).proof(tmp_path).not_known == ()) == is_known
+
+
 def test_an_attention_without_keys_is_not_followed(tmp_path: Path) -> None:
     body = "y = com.microsoft.MultiHeadAttention <num_heads = 2> (x)"
     proof = Pair("float[2,3,4] x", body, body).proof(tmp_path)

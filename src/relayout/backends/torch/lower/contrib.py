@@ -15,6 +15,8 @@ def multi_head_attention(call: Call, *, spelt: bool = False) -> str:
     is_extra = any(call.has(index) for index in (3, 4, 6, 7, 8, 9))
     if is_extra or any(call.is_read(index) for index in (1, 2, 3)) or call.rank(1) != 3:
         raise call.refusal("has packed operands, a bias of operands, a mask of keys or a cache")
+    if call.integer("unidirectional", 0) and _length(call, 0) != _length(call, 1):
+        raise call.refusal("hides keys, of which there are not known to be as many as queries")
     heads = call.integer("num_heads", 1)
     scale = call.real("scale", 0.0)
     options = {
@@ -28,6 +30,12 @@ def multi_head_attention(call: Call, *, spelt: bool = False) -> str:
     }
     operands = (call.optional(0), call.optional(1), call.optional(2), call.optional(5))
     return call.helper(attention.attention, *operands, None, None, **options)
+
+
+def _length(call: Call, index: int) -> int | str | None:
+    """How many queries or keys there are."""
+    shape = call.shape(index)
+    return None if shape is None else shape[1]
 
 
 def gelu(call: Call) -> str:

@@ -77,13 +77,17 @@ def _contrib(call: NodeCall) -> list[TermValue]:
         raise NotKnownError("MultiHeadAttention with a cache, or with its scores as a result")
     heads = int(call.attribute("num_heads"))
     query, key, value = _apart(call, heads)
+    unidirectional = bool(call.attribute("unidirectional", 0))
+    if unidirectional and query.shape[2] != key.shape[2]:
+        # In ONNX Runtime the last query sees all keys.
+        raise NotKnownError("MultiHeadAttention that hides keys, of which there are more or fewer")
     past = call.optional(6)
     key, value = _after(call, past, key), _after(call, call.optional(7), value)
     parts = _Attention(query, key, value, (), float(call.attribute("scale", 0.0)))
     hidden = float(call.attribute("mask_filter_value", HIDDEN))
     parts = parts.with_bias(_padding(call, call.optional(4), hidden))
     parts = parts.with_bias(call.optional(5))
-    if call.attribute("unidirectional", 0):
+    if unidirectional:
         parts = parts.with_bias(_causal(call, parts, past, hidden))
     results = [_joined(call, _attended(call, parts)), key, value]
     return results[: len(call.node.output)]
