@@ -15,7 +15,7 @@ from relayout.graph.io.version import __version__
 from relayout.sweep.job import Job, files_of
 from relayout.sweep.process import CRASHED, PROGRAM, JobOutcome, SweepRecord, run_job
 
-Contents: TypeAlias = dict[str, bytes]
+FileContents: TypeAlias = dict[str, bytes]
 """Files by their names as seen from a folder."""
 
 RETRIES = 3
@@ -125,7 +125,7 @@ def _largest_node(ray: Any, job: Job) -> float:
     return max(float(node.get("CPU", 1)) for node in able)
 
 
-def _contents(job: Job) -> Contents:
+def _contents(job: Job) -> FileContents:
     return {name: path.read_bytes() for name, path in files_of(job.model.path).items()}
 
 
@@ -159,7 +159,7 @@ def _run_in_place(version: str, job: Job, program: Sequence[str]) -> SweepRecord
 
 def _run_on_copies(
     version: str, job: Job, program: Sequence[str], files: Mapping[str, bytes]
-) -> tuple[JobOutcome, Contents]:
+) -> tuple[JobOutcome, FileContents]:
     """On a node: what became of a job, and the files it made, in a folder of its own."""
     _check_version(version)
     with tempfile.TemporaryDirectory() as scratch:
