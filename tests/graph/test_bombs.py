@@ -32,10 +32,13 @@ for path in sys.argv[1:]:
     relayout.fuse(path, verify=False)
     relayout.inspect(path)
     size = len(result.model.SerializeToString())
-    print(path, size, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, flush=True)
+    status = dict(line.split(":", 1) for line in open("/proc/self/status"))
+    print(path, size, status["VmHWM"].split()[0], flush=True)
 """
+"""What `getrusage` gives as the most memory begins with what the parent has."""
 
 
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="tells the most memory used")
 def test_nothing_large_is_made_while_a_bomb_is_optimised(tmp_path: Path) -> None:
     bombs = {bomb.__name__: bomb for bomb in DATA_BOMBS} | NODE_BOMBS
     paths = [makers.write(bomb(), tmp_path / f"{name}.onnx") for name, bomb in bombs.items()]

@@ -84,6 +84,7 @@ def _products() -> Iterator[Sample]:
 
 def _quantised() -> Iterator[Sample]:
     data, result = _step(0.02, 3), _step(0.5, 7)
+    mean = _step(0.031, 5)  # no mean of bytes lies between two of its steps
     factors = [_bytes(3, 4), *data, _bytes(4, 5), *_step(0.03, 5), *result]
     held = frozenset({1, 2, 4, 5, 6, 7})
     yield Sample("QLinearMatMul", 21, factors, {}, held, note="constants", runtime="ort")
@@ -102,7 +103,7 @@ def _quantised() -> Iterator[Sample]:
             yield _contrib("QLinearConv", operands, held, **named)
         pool: dict[str, Any] = {"kernel_shape": [2, 3], "pads": [0, 1, 1, 0], **named}
         four = frozenset({1, 2, 3, 4})
-        yield _contrib("QLinearAveragePool", [source, *data, *data], four, **pool)
+        yield _contrib("QLinearAveragePool", [source, *data, *mean], four, **pool)
         whole = {"channels_last": last}
         yield _contrib("QLinearGlobalAveragePool", [source, *data, *data], four, **whole)
     yield _microsoft("NhwcMaxPool", _bytes(2, 5, 6, 3), kernel_shape=[2, 3], strides=[1, 2])
