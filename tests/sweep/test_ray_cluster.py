@@ -28,7 +28,8 @@ CALL = SweptCall(SWEPT["optimize"], "model.onnx", seconds=30.0)
 def cluster() -> Iterator[Any]:
     """Three nodes with a core each."""
     small = {"num_cpus": 1, "object_store_memory": 80 * 2**20}
-    made = cluster_utils.Cluster(initialize_head=True, head_node_args=small)
+    head = {**small, "include_dashboard": False}
+    made = cluster_utils.Cluster(initialize_head=True, head_node_args=head)
     try:
         for _ in range(2):
             made.add_node(**small)
