@@ -10,6 +10,7 @@ from benchmarks.judge.running import ORT, run
 from relayout.api import optimize
 from relayout.graph.io.load import load
 from relayout.graph.read import shape_of
+from relayout.graph.region import subgraphs_of
 from relayout.graph.shapes.node import inferred_shape
 
 TEXT = """<ir_version: {ir}, opset_import: ["" : {opset}]>
@@ -57,3 +58,24 @@ def test_such_a_slice_stays(opset: int) -> None:
     assert "Transpose" not in {node.op_type for node in made.graph.node}
     for one, other in zip(*(run(each, feeds, ORT) for each in (model, made)), strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("opset", [10, 13])
+def test_a_slice_in_a_branch_may_read_what_is_outside(opset: int) -> None:
+    bounds = "s = Constant<value = int64[2] {0,0}> () e = Constant<value = int64[2] {1,2}> ()"
+    text = f"""<ir_version: 5, opset_import: ["" : {opset}]>
+    g (float[1,N,3] x, bool b) => (float[?,?,?] y) {{
+        y = If(b) <
+            then_branch = g1 () => (float[?,?,?] v) {{ {bounds} v = Slice(x, s, e) }},
+            else_branch = g2 () => (float[?,?,?] w) {{ {bounds} w = Slice(x, s, e) }}
+        >
+    }}"""
+    model = onnx.parser.parse_model(text)
+    for graph in (model.graph, *(a.g for a in model.graph.node[0].attribute)):
+        graph.output[0].type.tensor_type.ClearField("shape")
+    (node,) = load(model).ir.graph
+    for branch in subgraphs_of(node):
+        found = shape_of(branch.outputs[0])
+        assert found is not None
+        assert found[0] == 1
+        assert str(found[1]) != "N"

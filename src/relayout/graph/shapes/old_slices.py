@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 import onnx
 from onnx import helper
@@ -12,15 +13,20 @@ from relayout.graph.messages.walk import nested_bodies
 UNTRUE_AT, TRUE_SINCE = 10, 11
 """Both versions mean the same by the operands that are valid in the first."""
 
+_STANDARD = frozenset(("", "ai.onnx"))
 _DOMAIN = "relayout.slices"
 _FIRST_WITH_FUNCTIONS = 8
 
 
 def may_be_untrue(inferred: onnx.ModelProto) -> bool:
     """Whether a length that is open before a Slice of that version was taken for the one after."""
-    if all(opset.domain or opset.version != UNTRUE_AT for opset in inferred.opset_import):
+    if not any(map(_is_untrue, inferred.opset_import)):
         return False
-    return any(map(_keeps_open_length, _graphs(inferred)))
+    types = {value.name: value.type for graph in _graphs(inferred) for value in _typed(graph)}
+    return any(
+        _symbols(types.get(node.input[0])) & _symbols(types.get(node.output[0]))
+        for node in _slices(inferred)
+    )
 
 
 def with_true_slices(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -53,13 +59,12 @@ def as_given(inferred: onnx.ModelProto, model: onnx.ModelProto) -> onnx.ModelPro
     return inferred
 
 
-def _keeps_open_length(graph: onnx.GraphProto) -> bool:
-    types = {value.name: value.type for value in (*graph.input, *graph.value_info, *graph.output)}
-    return any(
-        _symbols(types.get(node.input[0])) & _symbols(types.get(node.output[0]))
-        for node in graph.node
-        if _is_slice(node)
-    )
+def _is_untrue(opset: onnx.OperatorSetIdProto) -> bool:
+    return opset.domain in _STANDARD and opset.version == UNTRUE_AT
+
+
+def _typed(graph: onnx.GraphProto) -> Iterator[onnx.ValueInfoProto]:
+    yield from chain(graph.input, graph.value_info, graph.output)
 
 
 def _symbols(declared: onnx.TypeProto | None) -> set[str]:
@@ -69,11 +74,9 @@ def _symbols(declared: onnx.TypeProto | None) -> set[str]:
 
 def _slices(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
     for graph in _graphs(model):
-        yield from filter(_is_slice, graph.node)
-
-
-def _is_slice(node: onnx.NodeProto) -> bool:
-    return node.op_type == "Slice" and not node.domain
+        yield from (
+            node for node in graph.node if node.op_type == "Slice" and node.domain in _STANDARD
+        )
 
 
 def _called(node: onnx.NodeProto) -> tuple[str, list[str]]:
