@@ -15,6 +15,7 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 
 from relayout.errors import RelayoutError
 from relayout.graph.io.sources import BINARY, LARGEST_MESSAGE, encoded
+from relayout.graph.messages.skeleton import copy_fields
 
 _Holder = TypeVar("_Holder", onnx.ModelProto, onnx.GraphProto)
 
@@ -57,18 +58,11 @@ def _parts(message: onnx.ModelProto) -> Iterator[bytes]:
 
 def _around(message: _Holder, name: str) -> tuple[bytes, bytes]:
     """The fields before the one of this name, and those after it."""
+    fields = message.DESCRIPTOR.fields
     middle = message.DESCRIPTOR.fields_by_name[name].number
     before, after = type(message)(), type(message)()
-    for field, value in message.ListFields():
-        if field.number == middle:
-            continue
-        part = before if field.number < middle else after
-        if field.is_repeated:
-            getattr(part, field.name).extend(value)
-        elif field.message_type is not None:
-            getattr(part, field.name).CopyFrom(value)
-        else:
-            setattr(part, field.name, value)
+    copy_fields(message, before, {field.name for field in fields if field.number >= middle})
+    copy_fields(message, after, {field.name for field in fields if field.number <= middle})
     return before.SerializeToString(deterministic=True), after.SerializeToString(deterministic=True)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TypeAlias
 
 import onnx
@@ -28,8 +28,8 @@ def skeleton_of(model: onnx.ModelProto) -> onnx.ModelProto:
     to state that a name holds a sparse tensor.
     """
     result = onnx.ModelProto()
-    _copy_fields(model, result, skip={"graph", "training_info"})
-    _copy_fields(model.graph, result.graph, skip=_HEAVY)
+    copy_fields(model, result, skip={"graph", "training_info"})
+    copy_fields(model.graph, result.graph, skip=_HEAVY)
     defaults = _overridable_names(model)
     result.graph.initializer.extend(
         _hollow(tensor) if tensor.name in defaults else _light(tensor)
@@ -107,7 +107,8 @@ def _is_heavy(tensor: onnx.TensorProto) -> bool:
     return size > SMALL
 
 
-def _copy_fields(source: _Fields, target: _Fields, skip: set[str]) -> None:
+def copy_fields(source: _Fields, target: _Fields, skip: Collection[str]) -> None:
+    """All fields but some."""
     for descriptor, value in source.ListFields():
         if descriptor.name in skip:
             continue

@@ -49,11 +49,7 @@ class PlainConv(ConvForm):
     def write(self, _nodes: tuple[ir.Node, ...], scope: Scope) -> None:
         bias = "None" if self.group.bias is None else scope.tensor(self.group.bias)
         text = self.convolved(scope, bias)
-        other = self.residual(scope)
-        if other is not None:
-            total = scope.let("total", text)
-            text = f"{total}.add_({other})"
-        finish(self.group, text, scope)
+        finish_sum(self, text, scope)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +99,16 @@ class GemmConv(ConvForm):
         if is_relu:
             scope.bind(self.group.output, text)
             return
-        other = self.residual(scope)
-        if other is not None:
-            total = scope.let("total", text)
-            text = f"{total}.add_({other})"
-        finish(self.group, text, scope)
+        finish_sum(self, text, scope)
+
+
+def finish_sum(form: ConvForm, text: str, scope: Scope) -> None:
+    """What a product gives, with the residual added in place, and the activation."""
+    other = form.residual(scope)
+    if other is not None:
+        total = scope.let("total", text)
+        text = f"{total}.add_({other})"
+    finish(form.group, text, scope)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +132,7 @@ class TiledConv(ConvForm):
         bias, kernel = bias_of(self.group, scope), self.window.kernel
         helper = scope.draft.helper(tiled)
         text = f"{helper}({self.source(scope)}, {matrix}, {bias}, {kernel}, {is_last})"
-        other = self.residual(scope)
-        if other is not None:
-            total = scope.let("total", text)
-            text = f"{total}.add_({other})"
-        finish(self.group, text, scope)
+        finish_sum(self, text, scope)
 
 
 @dataclass(frozen=True, slots=True)
