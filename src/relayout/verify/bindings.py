@@ -8,10 +8,10 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
+    from relayout.verify.equations import Lengths
     from relayout.verify.interface import Port
-    from relayout.verify.linear import OpenLength
     from relayout.verify.verdict import NumericOptions
 
 Binding = dict[str, int]
@@ -43,15 +43,12 @@ def ports_to_try(ports: Sequence[Port], options: NumericOptions) -> Iterator[tup
         yield tuple(_with_rank(port, rank) for port in described)
 
 
-def binding_groups(
-    ports: Sequence[Port], known: Mapping[str, OpenLength] | None = None
-) -> list[list[Binding]]:
+def binding_groups(ports: Sequence[Port], lengths: Lengths) -> list[list[Binding]]:
     """Groups of sizes, one of each of which is to run: different primes, large sizes, all 1, all 2.
 
-    `known`: the lengths that others determine, such as a total of past and new ones.
+    `lengths`: what some of them must be, such as a total of past and new ones.
     """
-    known = known or {}
-    dims = [dim for dim in open_dims(ports) if dim.name not in known]
+    dims = [dim for dim in open_dims(ports) if dim.name not in lengths.known]
     ones, twos = ({dim.name: size for dim in dims} for size in (1, 2))
     seen: list[Binding] = []
     groups = []
@@ -59,7 +56,7 @@ def binding_groups(
     for candidates in (_different(dims), large, [ones], [twos]):
         group = []
         for chosen in candidates:
-            binding = _completed(chosen, known, ports)
+            binding = _completed(chosen, lengths, ports)
             if binding not in seen and binding is not None and _fits(ports, binding):
                 seen.append(binding)
                 group.append(binding)
@@ -67,17 +64,11 @@ def binding_groups(
     return [group for group in groups if group]
 
 
-def _completed(
-    chosen: Binding, known: Mapping[str, OpenLength], ports: Sequence[Port]
-) -> Binding | None:
+def _completed(chosen: Binding, lengths: Lengths, ports: Sequence[Port]) -> Binding | None:
     """A binding with the lengths that follow from it, in the order of the inputs."""
-    found: Binding = {}
-    for dim in open_dims(ports):
-        size = known[dim.name].under(chosen) if dim.name in known else chosen[dim.name]
-        if size is None or size < 0:
-            return None
-        found[dim.name] = size
-    return found
+    completed = lengths.completed(chosen)
+    found = {dim.name: completed[dim.name] for dim in open_dims(ports)}
+    return None if min(found.values(), default=0) < 0 else found
 
 
 def open_dims(ports: Sequence[Port]) -> tuple[OpenDim, ...]:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from relayout.verify.bindings import Binding, binding_groups, ports_to_try
+from relayout.verify.equations import Lengths
 from relayout.verify.inputs import LADDERS, Draw, draw_feeds, same_feeds
-from relayout.verify.linear import OpenLength, solved
 from relayout.verify.ranges import Values
 from relayout.verify.runtimes import ExhaustedError, RefusedError
-from relayout.verify.shape_rules import shapes_of
+from relayout.verify.shapes.reading import shapes_of
 
 SMALLEST = 2
 LONGEST_SEARCH = 60.0
@@ -48,7 +48,7 @@ class Case:
 class _Reading:
     """The lengths that follow from others, and the values that inputs may have."""
 
-    lengths: dict[str, OpenLength] = field(default_factory=dict)
+    lengths: Lengths = field(default_factory=Lengths)
     values: Values = field(default_factory=Values)
 
 
@@ -83,10 +83,10 @@ class CaseFinder:
         if self.model is None:
             return [_Reading()]
         graph = self.model.graph
-        shapes = shapes_of(graph, ports)
+        shapes = shapes_of(self.model, ports)
         everything = (*self.interface.required, *self.interface.optional)
-        read = _Reading(solved(shapes.equations), Values.of(graph, shapes, everything))
-        return [read, _Reading()] if read.lengths else [read]
+        read = _Reading(Lengths.of(shapes.equations), Values.of(graph, shapes, everything))
+        return [read, _Reading()] if read.lengths.known or read.lengths.solutions else [read]
 
     def _of_groups(
         self, ports: Sequence[Port], groups: Iterable[Sequence[Binding]], found: _Reading

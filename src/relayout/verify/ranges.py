@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import onnx
 
-from relayout.verify.linear import OpenLength
-from relayout.verify.symbolic import Shapes
+from relayout.verify.proof.lengths import Length, plus, replaced
+from relayout.verify.shapes.symbolic import Shapes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from relayout.verify.interface import Port
 
-Bounds: TypeAlias = tuple[OpenLength, OpenLength]
+Bounds: TypeAlias = tuple[Length, Length]
 """The lowest value, and the first one too high."""
 
 MOVES = frozenset(
@@ -26,8 +26,7 @@ MOVES = frozenset(
     )
 )
 """Operators whose results hold elements of their data."""
-ONE, TWO, FEW = OpenLength.of(1), OpenLength.of(2), OpenLength.of(4)
-NONE = OpenLength.of(0)
+NONE, ONE, TWO, FEW = 0, 1, 2, 4
 
 
 @dataclass
@@ -54,10 +53,11 @@ class Values:
     def range_under(self, name: str, binding: Mapping[str, int]) -> tuple[int, int] | None:
         """The values that all operators take."""
         known = [
-            (low.under(binding), high.under(binding)) for low, high in self.ranges.get(name, ())
+            (replaced(low, binding), replaced(high, binding))
+            for low, high in self.ranges.get(name, ())
         ]
-        lows = [low for low, _ in known if low is not None]
-        highs = [high for _, high in known if high is not None]
+        lows = [low for low, _ in known if isinstance(low, int)]
+        highs = [high for _, high in known if isinstance(high, int)]
         if not lows or not highs or max(lows) >= min(highs):
             return None
         return max(lows), min(highs)
@@ -95,22 +95,22 @@ def _count(node: onnx.NodeProto, shapes: Shapes) -> Bounds | None:
         return None
     axis = next((one.i for one in node.attribute if one.name == "axis"), -1)
     length = dims[axis % len(dims)]
-    return (ONE, TWO) if length is None else (ONE, length + ONE)
+    return (ONE, TWO) if length is None else (ONE, plus(length, ONE))
 
 
 def _tuples(node: onnx.NodeProto, shapes: Shapes) -> Bounds | None:
     """Places along several axes, of which the shortest counts."""
     dims = shapes.of_input(node, 0) or ()
-    known = [dim.fixed for dim in dims if dim is not None and dim.fixed is not None]
-    return (NONE, OpenLength.of(min(known))) if known and len(known) == len(dims) else None
+    known = [dim for dim in dims if isinstance(dim, int)]
+    return (NONE, min(known)) if known and len(known) == len(dims) else None
 
 
 def _depth(node: onnx.NodeProto, shapes: Shapes) -> Bounds | None:
     depth = shapes.fixed(node, 1)
-    return (NONE, OpenLength.of(depth[0])) if depth else None
+    return (NONE, depth[0]) if depth else None
 
 
-def _of(low: OpenLength, high: OpenLength) -> Callable[[onnx.NodeProto, Shapes], Bounds | None]:
+def _of(low: Length, high: Length) -> Callable[[onnx.NodeProto, Shapes], Bounds | None]:
     return lambda _node, _shapes: (low, high)
 
 
@@ -131,7 +131,7 @@ RULES: dict[tuple[str, int], Callable[[onnx.NodeProto, Shapes], Bounds | None]] 
     ("GatherElements", 1): _along_axis,
     ("GatherND", 1): _tuples,
     ("OneHot", 0): _depth,
-    ("OneHot", 1): _of(TWO, OpenLength.of(9)),
+    ("OneHot", 1): _of(TWO, 9),
     ("Pad", 1): _of(NONE, FEW),
     ("ScatterElements", 1): _along_axis,
     ("ScatterND", 1): _tuples,

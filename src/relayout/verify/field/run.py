@@ -8,12 +8,14 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from relayout.verify.bindings import binding_groups, ports_to_try
+from relayout.verify.equations import Lengths
 from relayout.verify.field.context import FieldContext, WorkLimits
 from relayout.verify.field.evaluator import FieldRun
 from relayout.verify.field.feeds import drawn, plans_for
 from relayout.verify.field.values import TooLargeError, UnknownValue
 from relayout.verify.field.verdict import FieldVerdict, all_unknown, compared
 from relayout.verify.interface import interface_change, interface_of_model
+from relayout.verify.shapes.reading import shapes_of
 from relayout.verify.verdict import NumericOptions
 
 if TYPE_CHECKING:
@@ -60,10 +62,13 @@ def field_compare(
     found: list[FieldVerdict] = []
     for ports in ports_to_try(interface.required, NumericOptions()):
         pair = _FieldPair(before, after, ports, {}, seed, limits)
-        found += [_of_group(pair, group) for group in binding_groups(ports) or [[{}]]]
-        running = [verdict for verdict in found if not verdict.misfit]
-        if running:
-            return reduce(FieldVerdict.merged, running)
+        # As the model is read; then without, should it have been misread.
+        for lengths in (Lengths.of(shapes_of(before, ports).equations), Lengths()):
+            groups = binding_groups(ports, lengths) or [[{}]]
+            found += [_of_group(pair, group) for group in groups]
+            running = [verdict for verdict in found if not verdict.misfit]
+            if running:
+                return reduce(FieldVerdict.merged, running)
     return found[-1]
 
 

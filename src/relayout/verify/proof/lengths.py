@@ -234,6 +234,11 @@ def solved(left: Length, right: Length) -> tuple[str, Length] | None:
     return chosen, times(-count, _length(terms))
 
 
+def primitive(length: Length) -> Length:
+    """The length without factors that all of its terms have; where one is 0 so is the other."""
+    return _length(_without_common(dict(_terms(length))))
+
+
 def _without_common(terms: dict[Monomial, int]) -> dict[Monomial, int]:
     """The terms without symbols that are factors of all of them."""
     monomials = list(terms)

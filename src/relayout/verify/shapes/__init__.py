@@ -1,0 +1,1 @@
+"""The shapes of a model, by its open lengths."""

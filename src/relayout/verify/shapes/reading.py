@@ -1,0 +1,125 @@
+"""Reads shapes off a graph, its bodies and the functions it calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import onnx
+
+from relayout.verify.proof.lengths import Length, symbol
+from relayout.verify.shapes import elementwise, movement, products
+from relayout.verify.shapes.symbolic import Shapes
+
+if TYPE_CHECKING:
+    from relayout.verify.interface import Port
+
+Nodes = Sequence[onnx.NodeProto]
+STANDARD = ("", "ai.onnx")
+RULES: Mapping[str, Callable[[Shapes, onnx.NodeProto], None]] = {
+    **elementwise.RULES,
+    **movement.RULES,
+    **products.RULES,
+}
+
+
+def shapes_of(model: onnx.ModelProto, ports: Sequence[Port]) -> Shapes:
+    """What follows from a model whose inputs are as described."""
+    found = Shapes()
+    reader = _Reader({(made.domain, made.name): made for made in model.functions})
+    for port in ports:
+        if port.kind == "tensor" and port.dims is not None:
+            found.dims[port.name] = [_length(dim) for dim in port.dims]
+    reader.graph(found, model.graph)
+    return found
+
+
+def _length(dim: int | str) -> Length:
+    return dim if isinstance(dim, int) else symbol(dim)
+
+
+@dataclass(frozen=True)
+class _Reader:
+    functions: Mapping[tuple[str, str], onnx.FunctionProto]
+
+    def graph(self, found: Shapes, graph: onnx.GraphProto) -> None:
+        for tensor in graph.initializer:
+            found.add_constant(tensor.name, tensor)
+        self._nodes(found, graph.node)
+
+    def _nodes(self, found: Shapes, nodes: Nodes) -> None:
+        for node in nodes:
+            if any(one.ref_attr_name for one in node.attribute):
+                continue
+            called = self.functions.get((node.domain, node.op_type))
+            if called is not None:
+                self._call(found, node, called)
+            elif node.domain in STANDARD:
+                self._add(found, node)
+
+    def _add(self, found: Shapes, node: onnx.NodeProto) -> None:
+        rule = {**RULES, "If": self._branches, "Loop": self._rounds, "Scan": self._slices}.get(
+            node.op_type
+        )
+        if rule is None:
+            return
+        try:
+            rule(found, node)
+        except (IndexError, ValueError, ZeroDivisionError):
+            # Operands that do not fit the operator: whatever a runtime makes of it, nothing is
+            # known of its results.
+            for name in node.output:
+                found.dims.pop(name, None)
+                found.numbers.pop(name, None)
+
+    def _call(self, found: Shapes, node: onnx.NodeProto, called: onnx.FunctionProto) -> None:
+        body = Shapes(equations=found.equations, inner=found.inner)
+        _hand_over(found, node.input, body, called.input)
+        self._nodes(body, called.node)
+        _hand_over(body, called.output, found, node.output)
+
+    def _branches(self, found: Shapes, node: onnx.NodeProto) -> None:
+        """Both may be taken; their results are alike."""
+        for one in node.attribute:
+            body = found.inside()
+            self.graph(body, one.g)
+            _hand_over(body, [port.name for port in one.g.output], found, node.output)
+
+    def _rounds(self, found: Shapes, node: onnx.NodeProto) -> None:
+        """What a round begins with is taken to have one shape in all rounds."""
+        body, graph = found.inside(), _body(node)
+        states = node.input[2:]
+        _hand_over(found, node.input, body, [port.name for port in graph.input])
+        for port in graph.input[:2]:
+            body.numbers.pop(port.name, None)
+        self.graph(body, graph)
+        _hand_over(found, states, found, node.output)
+
+    def _slices(self, found: Shapes, node: onnx.NodeProto) -> None:
+        """Slices along axis 0, unless others are named, which are not read."""
+        body, graph = found.inside(), _body(node)
+        scanned = next(one.i for one in node.attribute if one.name == "num_scan_inputs")
+        states = node.input[: len(node.input) - scanned]
+        names = [port.name for port in graph.input]
+        _hand_over(found, states, body, names)
+        if not any(one.name == "scan_input_axes" and any(one.ints) for one in node.attribute):
+            for name, inner in zip(node.input[len(states) :], names[len(states) :], strict=True):
+                if found.dims.get(name):
+                    body.dims[inner] = found.dims[name][1:]
+        self.graph(body, graph)
+        _hand_over(found, states, found, node.output)
+
+
+def _body(node: onnx.NodeProto) -> onnx.GraphProto:
+    graph: onnx.GraphProto = next(one.g for one in node.attribute if one.name == "body")
+    return graph
+
+
+def _hand_over(source: Shapes, names: Sequence[str], target: Shapes, others: Sequence[str]) -> None:
+    """What is known of values is known of those that they become."""
+    for name, other in zip(names, others, strict=False):
+        if name in source.dims:
+            target.dims[other] = source.dims[name]
+        if name in source.numbers:
+            target.numbers[other] = source.numbers[name]

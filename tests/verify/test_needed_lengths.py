@@ -1,0 +1,64 @@
+"""Lengths at which a model runs at all are found by what its operators ask for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import pytest
+
+from relayout.verify.numeric import compare
+
+MODELS = {
+    "a view of so many elements": """
+        (float[a, b, c] x, float[4, 5] z) => (float[p, q] y)
+        <int64[2] form = {-1, 5}> { v = Reshape(x, form) y = Add(v, z) }""",
+    "a view of fixed lengths": """
+        (float[a, 6] x) => (float[p, q, r] y)
+        <int64[3] form = {2, 3, 7}> { y = Reshape(x, form) }""",
+    "a view of copied lengths": """
+        (float[a, b, 6] x, float[7, 2] w) => (float[p, q, r] y)
+        <int64[4] form = {0, 0, 3, 2}>
+        { v = Reshape(x, form) t = Transpose<perm = [0, 3, 2, 1]>(v) y = MatMul(t, w) }""",
+    "scales of a normalisation": """
+        (float[a, b, c] x, float[3, 5] s) => (float[p, q, r] y)
+        { y = LayerNormalization<axis = 1>(x, s) }""",
+    "repeated rows of a product": """
+        (float[a, b] x, float[12, 5] w) => (float[p, q] y)
+        <int64[2] counts = {1, 3}> { t = Tile(x, counts) y = MatMul(t, w) }""",
+    "channels in blocks": """
+        (float[1, a, b, c] x, float[1, 2, 9, 1] z) => (float[p, q, r, s] y)
+        { d = DepthToSpace<blocksize = 3>(x) y = Mul(d, z) }""",
+    "padded rows": """
+        (float[a, b] x, float[7] z) => (float[p, q] y)
+        <int64[4] pads = {0, 1, 0, 2}> { v = Pad(x, pads) y = Sub(v, z) }""",
+    "windows": """
+        (float[1, a, b, 9] x, float[4, 3, 3, 3] w, float[4, 5, 9] z) => (float[p, q, r, s] y)
+        { c = Conv<pads = [0, 1, 0, 1]>(x, w) y = Add(c, z) }""",
+    "sums over named axes": """
+        (float[a, b] x, float[b, 3, c] w, float[5, 8] z) => (float[p] y)
+        { e = Einsum<equation = "ij,jkl->il">(x, w) m = MatMul(e, z) y = ReduceSum(m) }""",
+    "parts": """
+        (float[a, 4] x, float[3, 4] z) => (float[p, q] y)
+        { u, v = Split(x) y = Max(u, v, z) }""",
+    "joined parts": """
+        (float[a, 4] x, float[b, c] z, float[9, 4] w) => (float[p, q] y)
+        { j = Concat<axis = 0>(x, z) y = Add(j, w) }""",
+    "a scale a channel": """
+        (float[2, a, b] x, float[5] s) => (uint8[p, q, r] y)
+        { y = QuantizeLinear<axis = 1>(x, s) }""",
+    "a body": """
+        (float[a, b] x, float[3, 4] z) => (float[p, q] y)
+        <bool c = {1}> { y = If(c) <then_branch = yes () => (float[p, q] u) { u = Add(x, z) },
+        else_branch = no () => (float[p, q] v) { v = Sub(z, x) }> }""",
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_lengths_that_a_model_needs_are_found(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "a.onnx"
+    text = f'<ir_version: 8, opset_import: ["" : 17]> g {MODELS[name]}'
+    onnx.save(onnx.parser.parse_model(text), path)
+    verdict = compare(path, path)
+    assert verdict.exact
+    assert verdict.bindings
