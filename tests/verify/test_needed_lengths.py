@@ -35,6 +35,17 @@ MODELS = {
     "windows": """
         (float[1, a, b, 9] x, float[4, 3, 3, 3] w, float[4, 5, 9] z) => (float[p, q, r, s] y)
         { c = Conv<pads = [0, 1, 0, 1]>(x, w) y = Add(c, z) }""",
+    "windows further apart": """
+        (float[1, a, 9] x, float[4, 3, 3] w, float[5, 8] v) => (float[p, q, r] y)
+        { c = Conv<strides = [2], pads = [1, 1]>(x, w) y = MatMul(c, v) }""",
+    "a recurrence": """
+        (float[a, b, c] x, float[1, 12, 5] w, float[1, 12, 12] r, float[7, 1, 1, 1] z)
+        => (float[p, q, s, t] y)
+        { h = RNN<hidden_size = 12>(x, w, r) y = Add(h, z) }""",
+    "slices": """
+        (float[a, b] x, float[3, 5] w) => (float[p, q] y)
+        { y = Scan<num_scan_inputs = 2, scan_input_axes = [1, 0], body = g (float[u] s, float[5] t)
+        => (float[v] o) { o = Add(s, t) }>(x, w) }""",
     "sums over named axes": """
         (float[a, b] x, float[b, 3, c] w, float[5, 8] z) => (float[p] y)
         { e = Einsum<equation = "ij,jkl->il">(x, w) m = MatMul(e, z) y = ReduceSum(m) }""",

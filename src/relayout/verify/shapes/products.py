@@ -12,6 +12,7 @@ from relayout.verify.shapes.symbolic import (
     Shapes,
     attribute,
     axes_of,
+    integer,
     integers,
     text,
 )
@@ -149,7 +150,7 @@ def pool(found: Shapes, node: onnx.NodeProto) -> None:
 
 
 def _windows(node: onnx.NodeProto, dims: OpenShape, kernel: OpenShape) -> OpenShape:
-    """How many windows there are along each axis, where they begin at each place."""
+    """How many windows there are along each axis."""
     rank = len(dims)
     steps = integers(node, "strides") or [1] * rank
     apart = integers(node, "dilations") or [1] * rank
@@ -157,14 +158,43 @@ def _windows(node: onnx.NodeProto, dims: OpenShape, kernel: OpenShape) -> OpenSh
     automatic = text(node, "auto_pad", "NOTSET")
     found: OpenShape = []
     for i, (dim, size) in enumerate(zip(dims, kernel, strict=True)):
-        if dim is None or not isinstance(size, int) or steps[i] != 1:
+        if dim is None or not isinstance(size, int):
             found.append(None)
         elif automatic.startswith("SAME"):
-            found.append(dim)
+            found.append(_quotient_up(dim, steps[i]))
         else:
             padded = 0 if automatic == "VALID" else pads[i] + pads[i + rank]
-            found.append(plus(dim, padded - apart[i] * (size - 1)))
+            places = plus(dim, padded - apart[i] * (size - 1))
+            # A window that only begins inside counts for some pools, and is not spoken of here.
+            found.append(
+                None if attribute(node, "ceil_mode", 0) else _quotient_up(places, steps[i])
+            )
     return found
+
+
+def _quotient_up(dim: Length, step: int) -> Length | None:
+    if step == 1:
+        return dim
+    return -(-dim // step) if isinstance(dim, int) else None
+
+
+def recurrent(found: Shapes, node: onnx.NodeProto) -> None:
+    """Sequences of batches, or batches of sequences; a matrix for each direction."""
+    dims, weight = found.of_input(node, 0), found.of_input(node, 1)
+    if dims is None or weight is None:
+        return
+    found.equal(dims[2], weight[2])
+    sides, hidden = weight[0], integer(node, "hidden_size")
+    if attribute(node, "layout", 0):
+        batch, steps = dims[:2]
+        every, state = [batch, steps, sides, hidden], [batch, sides, hidden]
+    else:
+        steps, batch = dims[:2]
+        every, state = [steps, sides, batch, hidden], [sides, batch, hidden]
+    for given in (5, 6):
+        found.same(found.of_input(node, given), state)
+    for name, made in zip(node.output, (every, state, state), strict=False):
+        found.dims[name] = made
 
 
 def global_pool(found: Shapes, node: onnx.NodeProto) -> None:
@@ -186,6 +216,7 @@ RULES: dict[str, Callable[[Shapes, onnx.NodeProto], None]] = {
     **dict.fromkeys(("LayerNormalization", "RMSNormalization"), layer_normalization),
     "Conv": conv,
     "ConvTranspose": conv_transpose,
+    **dict.fromkeys(("GRU", "LSTM", "RNN"), recurrent),
     "Einsum": einsum,
     "Gemm": gemm,
     "GroupNormalization": group_normalization,

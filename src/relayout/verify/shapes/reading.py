@@ -10,7 +10,7 @@ import onnx
 
 from relayout.verify.proof.lengths import Length, symbol
 from relayout.verify.shapes import elementwise, movement, products
-from relayout.verify.shapes.symbolic import Shapes
+from relayout.verify.shapes.symbolic import Shapes, integers
 
 if TYPE_CHECKING:
     from relayout.verify.interface import Port
@@ -97,16 +97,21 @@ class _Reader:
         _hand_over(found, states, found, node.output)
 
     def _slices(self, found: Shapes, node: onnx.NodeProto) -> None:
-        """Slices along axis 0, unless others are named, which are not read."""
+        """Axes that are scanned are equally long; a round sees the others."""
         body, graph = found.inside(), _body(node)
         scanned = next(one.i for one in node.attribute if one.name == "num_scan_inputs")
-        states = node.input[: len(node.input) - scanned]
+        states, whole = node.input[:-scanned], node.input[-scanned:]
         names = [port.name for port in graph.input]
         _hand_over(found, states, body, names)
-        if not any(one.name == "scan_input_axes" and any(one.ints) for one in node.attribute):
-            for name, inner in zip(node.input[len(states) :], names[len(states) :], strict=True):
-                if found.dims.get(name):
-                    body.dims[inner] = found.dims[name][1:]
+        axes = integers(node, "scan_input_axes") or [0] * scanned
+        rounds: list[Length | None] = []
+        for name, inner, axis in zip(whole, names[len(states) :], axes, strict=True):
+            dims = list(found.dims.get(name, ()))
+            if dims:
+                rounds.append(dims.pop(axis))
+                body.dims[inner] = dims
+        for count in rounds[1:]:
+            found.equal(rounds[0], count)
         self.graph(body, graph)
         _hand_over(found, states, found, node.output)
 

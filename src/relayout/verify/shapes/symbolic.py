@@ -58,6 +58,11 @@ class Shapes:
         if left is not None and right is not None and left != right:
             self.equations.append(minus(left, right))
 
+    def same(self, left: OpenShape | None, right: OpenShape) -> None:
+        """States that two tensors, if there is the first, have one shape."""
+        for one, other in zip(left or (), right, strict=False):
+            self.equal(one, other)
+
     def part(self, whole: Length | None, count: Length | None) -> Length | None:
         """The length of which there are so many in the whole."""
         if whole is None or count is None:
@@ -108,7 +113,12 @@ def elements(dims: Iterable[Length | None]) -> Length | None:
 
 
 def attribute(node: onnx.NodeProto, name: str, usual: int) -> int:
-    return next((one.i for one in node.attribute if one.name == name), usual)
+    found = integer(node, name)
+    return usual if found is None else found
+
+
+def integer(node: onnx.NodeProto, name: str) -> int | None:
+    return next((one.i for one in node.attribute if one.name == name), None)
 
 
 def integers(node: onnx.NodeProto, name: str) -> list[int] | None:
