@@ -132,3 +132,18 @@ def test_a_count_is_at_least_one_and_at_most_all(tmp_path: Path) -> None:
     outputs = [tensor("v", None), tensor("i", None, INT64)]
     path = save(tmp_path / "a.onnx", [made], inputs, outputs)
     assert compare(path, path).exact
+
+
+def test_regions_lie_in_images_that_there_are(tmp_path: Path) -> None:
+    """Whether a region names its image by a float or an index, and through a cast."""
+    pooled = node("MaxRoiPool", ["x", "r"], ["y"], pooled_shape=[2, 2])
+    inputs = [tensor("x", (2, 3, 8, 8)), tensor("r", ("R", 5))]
+    path = save(tmp_path / "a.onnx", [pooled], inputs, [tensor("y", None)])
+    assert compare(path, path).exact
+    nodes = [
+        node("Cast", ["i"], ["j"], to=INT64),
+        node("RoiAlign", ["x", "r", "j"], ["y"], output_height=2, output_width=2),
+    ]
+    inputs = [tensor("x", (2, 3, 8, 8)), tensor("r", ("R", 4)), tensor("i", ("R",))]
+    path = save(tmp_path / "b.onnx", nodes, inputs, [tensor("y", None)])
+    assert compare(path, path).exact

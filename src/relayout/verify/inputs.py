@@ -159,6 +159,9 @@ def _drawn(
         return rng.choice(np.array(WORDS if draw.normal else DIGITS, dtype=object), shape)
     if dtype.kind == "b":
         return rng.integers(0, 2, shape).astype(bool)
+    if _is_float(dtype) and port.name in options.integer_ranges:
+        # Floats that name places, such as the image that a region lies in.
+        return np.asarray(rng.integers(*options.integer_ranges[port.name], shape)).astype(dtype)
     if _is_float(dtype):
         floats = _floats(shape, dtype, draw, rng)
         # A default is often a variance or a scale, of which a negative one makes all outputs NaN.

@@ -114,7 +114,7 @@ def _of(low: Length, high: Length) -> Callable[[onnx.NodeProto, Shapes], Bounds 
     return lambda _node, _shapes: (low, high)
 
 
-def _embedding(table: int) -> Callable[[onnx.NodeProto, Shapes], Bounds | None]:
+def _places_in(table: int) -> Callable[[onnx.NodeProto, Shapes], Bounds | None]:
     def found(node: onnx.NodeProto, shapes: Shapes) -> Bounds | None:
         dims = shapes.of_input(node, table)
         return (NONE, dims[0]) if dims and dims[0] is not None else None
@@ -124,15 +124,17 @@ def _embedding(table: int) -> Callable[[onnx.NodeProto, Shapes], Bounds | None]:
 
 RULES: dict[tuple[str, int], Callable[[onnx.NodeProto, Shapes], Bounds | None]] = {
     ("ConstantOfShape", 0): _of(ONE, FEW),
-    ("EmbedLayerNormalization", 0): _embedding(2),
-    ("EmbedLayerNormalization", 1): _embedding(4),
+    ("EmbedLayerNormalization", 0): _places_in(2),
+    ("EmbedLayerNormalization", 1): _places_in(4),
     ("Expand", 1): _of(ONE, TWO),
     ("Gather", 1): _along_axis,
     ("GatherElements", 1): _along_axis,
     ("GatherND", 1): _tuples,
+    ("MaxRoiPool", 1): _places_in(0),
     ("OneHot", 0): _depth,
     ("OneHot", 1): _of(TWO, 9),
     ("Pad", 1): _of(NONE, FEW),
+    ("RoiAlign", 2): _places_in(0),
     ("ScatterElements", 1): _along_axis,
     ("ScatterND", 1): _tuples,
     ("Tile", 1): _of(ONE, FEW),
