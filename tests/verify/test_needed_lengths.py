@@ -58,6 +58,15 @@ MODELS = {
     "a scale a channel": """
         (float[2, a, b] x, float[5] s) => (uint8[p, q, r] y)
         { y = QuantizeLinear<axis = 1>(x, s) }""",
+    "lengths that are fed": """
+        (float[2, 1, 4] x, int64[3] form, float[3, 5] z) => (float[p, q] y)
+        <int64[2] eight = {8, 3}> { e = Expand(x, form) t = Transpose(e) v = Reshape(t, eight)
+        y = MatMul(v, z) }""",
+    "a sum of what is fed": """
+        (float[a, 4] x, int64[1] past, float[b, 4] z) => (float[p, q] y)
+        <int64[1] zero = {0}, int64[1] rest = {4}> { s = Shape(x) n = Gather(s, zero)
+        m = Add(n, past) form = Concat<axis = 0>(m, rest) o = ConstantOfShape(form)
+        y = Add(o, z) }""",
     "a body": """
         (float[a, b] x, float[3, 4] z) => (float[p, q] y)
         <bool c = {1}> { y = If(c) <then_branch = yes () => (float[p, q] u) { u = Add(x, z) },

@@ -85,7 +85,8 @@ class CaseFinder:
         graph = self.model.graph
         shapes = shapes_of(self.model, ports)
         everything = (*self.interface.required, *self.interface.optional)
-        read = _Reading(Lengths.of(shapes.equations), Values.of(graph, shapes, everything))
+        lengths = Lengths.of(shapes.equations)
+        read = _Reading(lengths, Values.of(graph, shapes, everything, lengths))
         return [read, _Reading()] if read.lengths.known or read.lengths.solutions else [read]
 
     def _of_groups(

@@ -40,10 +40,15 @@ class Lengths:
         known, left = solved(equations)
         return cls(known, tuple(_solutions(left)))
 
+    @property
+    def names(self) -> set[str]:
+        """The lengths that equations speak of."""
+        others = {name for length in self.known.values() for name in _names(length)}
+        return {*self.known, *others, *(name for one in self.solutions[:1] for name in one)}
+
     def completed(self, chosen: Mapping[str, int]) -> Numbers:
         """All lengths, given those that inputs are free to have, which solutions may overrule."""
-        inner = {name for length in self.known.values() for name in _names(length)}
-        free = dict.fromkeys(inner, min(chosen.values(), default=1))
+        free = dict.fromkeys(self.names, min(chosen.values(), default=1))
         numbers = {**free, **chosen, **self._nearest(chosen)}
         return {**numbers, **{name: number(each, numbers) for name, each in self.known.items()}}
 

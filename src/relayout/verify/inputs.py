@@ -110,6 +110,7 @@ def _with_values(
         for name, rank in values.targets.items()
         if len(shapes.get(name, ())) == 1
     }
+    fixed |= values.lengths_under(binding)
     return replace(
         options,
         integer_ranges={**known, **options.integer_ranges},

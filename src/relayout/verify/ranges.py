@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import onnx
 
+from relayout.verify.equations import Lengths
 from relayout.verify.proof.lengths import Length, plus, replaced
 from relayout.verify.shapes.symbolic import Shapes
 
@@ -37,10 +38,17 @@ class Values:
     targets: dict[str, int] = field(default_factory=dict)
     """Shapes that tensors are given, by the rank of the tensor."""
     positive: set[str] = field(default_factory=set)
+    lengths: Lengths = field(default_factory=Lengths)
+    fed: dict[str, list[str]] = field(default_factory=dict)
+    """Inputs whose elements are lengths that others depend on."""
 
     @classmethod
-    def of(cls, graph: onnx.GraphProto, shapes: Shapes, ports: Sequence[Port]) -> Values:
-        found = cls()
+    def of(
+        cls, graph: onnx.GraphProto, shapes: Shapes, ports: Sequence[Port], lengths: Lengths
+    ) -> Values:
+        asked = lengths.names
+        fed = {name: parts for name, parts in shapes.fed.items() if not asked.isdisjoint(parts)}
+        found = cls(lengths=lengths, fed=fed)
         sources = {port.name: {port.name} for port in ports}
         for node in graph.node:
             found._look(node, shapes, sources)
@@ -61,6 +69,11 @@ class Values:
         if not lows or not highs or max(lows) >= min(highs):
             return None
         return max(lows), min(highs)
+
+    def lengths_under(self, binding: Mapping[str, int]) -> dict[str, list[int]]:
+        """The elements of inputs that are lengths."""
+        numbers = self.lengths.completed(binding) if self.fed else {}
+        return {name: [numbers.get(one, ONE) for one in parts] for name, parts in self.fed.items()}
 
     def _look(self, node: onnx.NodeProto, shapes: Shapes, sources: Mapping[str, set[str]]) -> None:
         for i, operand in enumerate(node.input):

@@ -31,10 +31,18 @@ def shape(found: Shapes, node: onnx.NodeProto) -> None:
 
 
 def same(found: Shapes, node: onnx.NodeProto) -> None:
-    """The shape, and the numbers, of the first operand."""
-    for known in (found.dims, found.numbers):
-        if node.input and node.input[0] in known:
-            known[node.output[0]] = known[node.input[0]]
+    """The shape of the first operand."""
+    dims = found.of_input(node, 0)
+    if dims is not None:
+        found.dims[node.output[0]] = dims
+
+
+def copied(found: Shapes, node: onnx.NodeProto) -> None:
+    """The shape and the numbers of the first operand."""
+    same(found, node)
+    numbers = found.numbers_of(node, 0)
+    if numbers is not None:
+        found.numbers[node.output[0]] = numbers
 
 
 def quantised(found: Shapes, node: onnx.NodeProto) -> None:
@@ -76,9 +84,9 @@ ARITHMETIC: dict[str, Callable[[Length, Length], Length | None]] = {
 }
 UNARY = frozenset(
     (
-        *("Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "BitwiseNot", "Cast"),
-        *("CastLike", "Ceil", "Celu", "Clip", "Cos", "Cosh", "CumSum", "Dropout", "Elu", "Erf"),
-        *("Exp", "EyeLike", "Floor", "Gelu", "HardSigmoid", "HardSwish", "Hardmax", "Identity"),
+        *("Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "BitwiseNot"),
+        *("Ceil", "Celu", "Clip", "Cos", "Cosh", "CumSum", "Dropout", "Elu", "Erf"),
+        *("Exp", "EyeLike", "Floor", "Gelu", "HardSigmoid", "HardSwish", "Hardmax"),
         *("IsInf", "IsNaN", "LRN", "LeakyRelu", "Log", "LogSoftmax", "LpNormalization"),
         *("MeanVarianceNormalization", "Mish", "Neg", "Not", "RandomNormalLike"),
         *("RandomUniformLike", "Reciprocal", "Relu", "ReverseSequence", "Round"),
@@ -97,6 +105,7 @@ BROADCAST = frozenset(
 RULES: dict[str, Callable[[Shapes, onnx.NodeProto], None]] = {
     **dict.fromkeys(UNARY, same),
     **dict.fromkeys(BROADCAST, elementwise),
+    **dict.fromkeys(("Cast", "CastLike", "Identity"), copied),
     **dict.fromkeys(("QuantizeLinear", "DequantizeLinear"), quantised),
     "Constant": constant,
     "Shape": shape,

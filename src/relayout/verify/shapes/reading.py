@@ -10,7 +10,7 @@ import onnx
 
 from relayout.verify.proof.lengths import Length, symbol
 from relayout.verify.shapes import elementwise, movement, products
-from relayout.verify.shapes.symbolic import Shapes, integers
+from relayout.verify.shapes.symbolic import MOST_NUMBERS, WHOLE, Shapes, integers
 
 if TYPE_CHECKING:
     from relayout.verify.interface import Port
@@ -31,8 +31,19 @@ def shapes_of(model: onnx.ModelProto, ports: Sequence[Port]) -> Shapes:
     for port in ports:
         if port.kind == "tensor" and port.dims is not None:
             found.dims[port.name] = [_length(dim) for dim in port.dims]
+            _open_numbers(found, port)
     reader.graph(found, model.graph)
     return found
+
+
+def _open_numbers(found: Shapes, port: Port) -> None:
+    """Whole numbers that are fed may be lengths, which are open ones."""
+    if port.element not in WHOLE or not port.dims or len(port.dims) > 1:
+        return
+    count = port.dims[0]
+    if isinstance(count, int) and count <= MOST_NUMBERS:
+        found.fed[port.name] = [f"{port.name}{{{i}}}" for i in range(count)]
+        found.numbers[port.name] = [symbol(name) for name in found.fed[port.name]]
 
 
 def _length(dim: int | str) -> Length:

@@ -7,7 +7,7 @@ tensors inside of it are not read. A length that is not known but must exist is 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -18,6 +18,7 @@ from relayout.verify.proof.lengths import Length, minus, product, quotient, symb
 
 OpenShape: TypeAlias = "list[Length | None]"
 MOST_NUMBERS = 16
+WHOLE = (onnx.TensorProto.INT64, onnx.TensorProto.INT32)
 
 
 @dataclass
@@ -26,6 +27,8 @@ class Shapes:
 
     dims: dict[str, OpenShape] = field(default_factory=dict)
     numbers: dict[str, OpenShape] = field(default_factory=dict)
+    fed: dict[str, list[str]] = field(default_factory=dict)
+    """Inputs that may hold lengths, and how these are called."""
     equations: list[Length] = field(default_factory=list)
     """Lengths that are zero."""
     inner: list[str] = field(default_factory=list)
@@ -33,12 +36,12 @@ class Shapes:
 
     def inside(self) -> Shapes:
         """What is known in the body of a node, or of a function: what is outside, to begin with."""
-        return Shapes(dict(self.dims), dict(self.numbers), self.equations, self.inner)
+        return replace(self, dims=dict(self.dims), numbers=dict(self.numbers))
 
     def add_constant(self, name: str, tensor: onnx.TensorProto) -> None:
         self.dims[name] = list(tensor.dims)
-        whole = tensor.data_type in (onnx.TensorProto.INT64, onnx.TensorProto.INT32)
-        if whole and np.prod(tensor.dims) <= MOST_NUMBERS and not tensor.external_data:
+        few = len(tensor.dims) < 2 and np.prod(tensor.dims) <= MOST_NUMBERS
+        if few and tensor.data_type in WHOLE and not tensor.external_data:
             array = numpy_helper.to_array(tensor)
             self.numbers[name] = [int(number) for number in array.flat]
 
