@@ -39,9 +39,9 @@ MODELS = {
         (float[1, a, 9] x, float[4, 3, 3] w, float[5, 8] v) => (float[p, q, r] y)
         { c = Conv<strides = [2], pads = [1, 1]>(x, w) y = MatMul(c, v) }""",
     "a recurrence": """
-        (float[a, b, c] x, float[1, 12, 5] w, float[1, 12, 12] r, float[7, 1, 1, 1] z)
+        (float[a, b, c] x, float[d, e, 5] w, float[1, f, 12] r, float[7, 1, 1, 1] z)
         => (float[p, q, s, t] y)
-        { h = RNN<hidden_size = 12>(x, w, r) y = Add(h, z) }""",
+        { h = GRU<hidden_size = 12>(x, w, r) y = Add(h, z) }""",
     "slices": """
         (float[a, b] x, float[3, 5] w) => (float[p, q] y)
         { y = Scan<num_scan_inputs = 2, scan_input_axes = [1, 0], body = g (float[u] s, float[5] t)

@@ -179,20 +179,21 @@ def _quotient_up(dim: Length, step: int) -> Length | None:
 
 
 def recurrent(found: Shapes, node: onnx.NodeProto) -> None:
-    """Sequences of batches, or batches of sequences; a matrix for each direction."""
+    """Sequences of batches, or batches of sequences; matrices for each direction and gate."""
     dims, weight = found.of_input(node, 0), found.of_input(node, 1)
-    if dims is None or weight is None:
+    hidden = integer(node, "hidden_size")
+    if dims is None or weight is None or hidden is None:
         return
-    found.equal(dims[2], weight[2])
-    sides, hidden = weight[0], integer(node, "hidden_size")
+    sides, rows = weight[0], GATES[node.op_type] * hidden
     if attribute(node, "layout", 0):
         batch, steps = dims[:2]
         every, state = [batch, steps, sides, hidden], [batch, sides, hidden]
     else:
         steps, batch = dims[:2]
         every, state = [steps, sides, batch, hidden], [sides, batch, hidden]
-    for given in (5, 6):
-        found.same(found.of_input(node, given), state)
+    operands = [dims, [sides, rows, dims[2]], [sides, rows, hidden], [sides, 2 * rows], [batch]]
+    for i, expected in enumerate([*operands, state, state]):
+        found.same(found.of_input(node, i), expected)
     for name, made in zip(node.output, (every, state, state), strict=False):
         found.dims[name] = made
 
@@ -203,6 +204,7 @@ def global_pool(found: Shapes, node: onnx.NodeProto) -> None:
         found.dims[node.output[0]] = [*dims[:2], *[1] * (len(dims) - 2)]
 
 
+GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 REDUCTIONS = (
     *("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean"),
     *("ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare"),
@@ -216,7 +218,7 @@ RULES: dict[str, Callable[[Shapes, onnx.NodeProto], None]] = {
     **dict.fromkeys(("LayerNormalization", "RMSNormalization"), layer_normalization),
     "Conv": conv,
     "ConvTranspose": conv_transpose,
-    **dict.fromkeys(("GRU", "LSTM", "RNN"), recurrent),
+    **dict.fromkeys(GATES, recurrent),
     "Einsum": einsum,
     "Gemm": gemm,
     "GroupNormalization": group_normalization,
