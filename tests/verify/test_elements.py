@@ -190,3 +190,17 @@ def test_an_output_without_elements_is_reported(tmp_path: Path) -> None:
     assert verdict.equal
     assert verdict.empty == ("z",)
     assert "1 without elements" in verdict.summary()
+
+
+@pytest.mark.parametrize(("before", "after"), [((0,), (0, 2, 60)), ((0, 0, 5), (0, 2, 5))])
+def test_what_no_rounds_gave_has_the_lengths_that_could_be_inferred(
+    before: tuple[int, ...], after: tuple[int, ...]
+) -> None:
+    assert difference(np.zeros(before), np.zeros(after)).excused
+    assert not difference(np.zeros(after), np.zeros(before)).excused, "less is known than before"
+    assert not difference(np.zeros((1, *before[1:])), np.zeros(after)).alike
+
+
+def test_other_known_lengths_of_no_rounds_are_another_shape() -> None:
+    assert not difference(np.zeros((0, 3, 5)), np.zeros((0, 5, 3))).alike
+    assert not difference(np.zeros((0, 3)), np.zeros((0, 3, 1))).alike

@@ -67,6 +67,32 @@ MODELS = {
         <int64[1] zero = {0}, int64[1] rest = {4}> { s = Shape(x) n = Gather(s, zero)
         m = Add(n, past) form = Concat<axis = 0>(m, rest) o = ConstantOfShape(form)
         y = Add(o, z) }""",
+    "a window as long as fed": """
+        (int32 n, float[7, 9] z) => (float[p, q] y)
+        <int64[2] form = {7, 9}> { w = HannWindow(n) v = Reshape(w, form) y = Mul(v, z) }""",
+    "a range": """
+        (int64 n, int64[11] z) => (int64[p] y)
+        <int64 two = {2}, int64 one = {1}> { r = Range(two, n, one) y = Add(r, z) }""",
+    "classes": """
+        (int64[a] x, float[12, 5] w) => (float[p, q] y)
+        <int64 depth = {4}, float[2] both = {0, 1}, int64[2] form = {-1, 12}>
+        { h = OneHot(x, depth, both) v = Reshape(h, form) y = MatMul(v, w) }""",
+    "a picture in sizes": """
+        (float[1, 2, a, b] x, float[7, 5] w) => (float[p, q, r, s] y)
+        <float[4] twice = {1, 1, 1, 2}> { v = Resize(x, , twice)
+        m = AveragePool<kernel_shape = [1, 4]>(v) y = MatMul(m, w) }""",
+    "spread windows": """
+        (float[1, a, b] x, float[3, 4, 3] k, float[9, 5] w) => (float[p, q, r] y)
+        { c = ConvTranspose<strides = [2]>(x, k) y = MatMul(c, w) }""",
+    "tuples of places": """
+        (float[3, a, b] x, int64[2, c, 1] i, float[5, 2] w) => (float[p, q, r, s] y)
+        { g = GatherND(x, i) y = MatMul(g, w) }""",
+    "weighted classes": """
+        (float[a, b] x, int64[6] t, float[3] k) => (float y)
+        { y = NegativeLogLikelihoodLoss(x, t, k) }""",
+    "quantised products": """
+        (uint8[a, b] x, uint8[7, c] w, int32[4, 3] z) => (int32[p, q] y)
+        { m = MatMulInteger(x, w) y = Add(m, z) }""",
     "a body": """
         (float[a, b] x, float[3, 4] z) => (float[p, q] y)
         <bool c = {1}> { y = If(c) <then_branch = yes () => (float[p, q] u) { u = Add(x, z) },

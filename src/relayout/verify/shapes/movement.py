@@ -120,6 +120,16 @@ def gather(found: Shapes, node: onnx.NodeProto) -> None:
     found.dims[node.output[0]] = [*data[:axis], *index, *data[axis + 1 :]]
 
 
+def gather_tuples(found: Shapes, node: onnx.NodeProto) -> None:
+    """Tuples of places, and what lies there."""
+    data, index = found.of_input(node, 0), found.of_input(node, 1)
+    if data is None or not index or not isinstance(index[-1], int):
+        return
+    shared = attribute(node, "batch_dims", 0)
+    found.same(data[:shared], index[:shared])
+    found.dims[node.output[0]] = [*index[:-1], *data[shared + index[-1] :]]
+
+
 def of_indices(found: Shapes, node: onnx.NodeProto) -> None:
     index = found.of_input(node, 1)
     if index is not None:
@@ -166,12 +176,6 @@ def _between(dim: Length | None, start: Length | None, end: Length | None) -> Le
 
 def expand(found: Shapes, node: onnx.NodeProto) -> None:
     dims = found.broadcast([found.of_input(node, 0), found.numbers_of(node, 1)])
-    if dims is not None:
-        found.dims[node.output[0]] = dims
-
-
-def filled(found: Shapes, node: onnx.NodeProto) -> None:
-    dims = found.numbers_of(node, 0)
     if dims is not None:
         found.dims[node.output[0]] = dims
 
@@ -228,12 +232,12 @@ def space_to_depth(found: Shapes, node: onnx.NodeProto) -> None:
 
 RULES: dict[str, Callable[[Shapes, onnx.NodeProto], None]] = {
     "Concat": concat,
-    "ConstantOfShape": filled,
     "DepthToSpace": depth_to_space,
     "Expand": expand,
     "Flatten": flatten,
     "Gather": gather,
     "GatherElements": of_indices,
+    "GatherND": gather_tuples,
     "Pad": pad,
     "Reshape": reshape,
     "Slice": cut,

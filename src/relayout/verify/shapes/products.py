@@ -1,4 +1,4 @@
-"""Shapes of products, windows, reductions and normalisations."""
+"""Shapes of products, recurrences, reductions and normalisations."""
 
 from __future__ import annotations
 
@@ -6,21 +6,20 @@ from collections.abc import Callable
 
 import onnx
 
-from relayout.verify.proof.lengths import Length, plus, times
+from relayout.verify.proof.lengths import Length
 from relayout.verify.shapes.symbolic import (
     OpenShape,
     Shapes,
     attribute,
     axes_of,
     integer,
-    integers,
     text,
 )
 
 
-def matmul(found: Shapes, node: onnx.NodeProto) -> None:
+def matmul(found: Shapes, node: onnx.NodeProto, right_at: int = 1) -> None:
     """A vector is a row on the left, and a column on the right."""
-    left, right = found.of_input(node, 0), found.of_input(node, 1)
+    left, right = found.of_input(node, 0), found.of_input(node, right_at)
     if not left or not right:
         return
     found.equal(left[-1], right[-2] if len(right) > 1 else right[0])
@@ -28,6 +27,10 @@ def matmul(found: Shapes, node: onnx.NodeProto) -> None:
     if batch is not None:
         rows, columns = left[-2:-1], right[-1:] if len(right) > 1 else []
         found.dims[node.output[0]] = [*batch, *rows, *columns]
+
+
+def quantised_matmul(found: Shapes, node: onnx.NodeProto) -> None:
+    matmul(found, node, right_at=3)
 
 
 def gemm(found: Shapes, node: onnx.NodeProto) -> None:
@@ -120,62 +123,17 @@ def layer_normalization(found: Shapes, node: onnx.NodeProto) -> None:
         found.dims[name] = [*dims[:axis], *[1] * (len(dims) - axis)]
 
 
-def conv(found: Shapes, node: onnx.NodeProto) -> None:
-    dims, weight = found.of_input(node, 0), found.of_input(node, 1)
-    if dims is None or weight is None:
+def loss(found: Shapes, node: onnx.NodeProto) -> None:
+    """Of scores by class, axis 1, against a class for each place, perhaps with a weight a class."""
+    scores, weights = found.of_input(node, 0), found.of_input(node, 2)
+    if scores is None:
         return
-    channels, bias = weight[1], found.of_input(node, 2)
-    if channels is not None:
-        found.equal(dims[1], times(channels, attribute(node, "group", 1)))
-    if bias:
-        found.equal(bias[0], weight[0])
-    kernel = integers(node, "kernel_shape") or weight[2:]
-    found.dims[node.output[0]] = [dims[0], weight[0], *_windows(node, dims[2:], list(kernel))]
-
-
-def conv_transpose(found: Shapes, node: onnx.NodeProto) -> None:
-    dims, weight = found.of_input(node, 0), found.of_input(node, 1)
-    if dims is None or weight is None:
-        return
-    found.equal(dims[1], weight[0])
-    channels = None if weight[1] is None else times(weight[1], attribute(node, "group", 1))
-    found.dims[node.output[0]] = [dims[0], channels, *[None] * (len(dims) - 2)]
-
-
-def pool(found: Shapes, node: onnx.NodeProto) -> None:
-    dims, kernel = found.of_input(node, 0), integers(node, "kernel_shape")
-    if dims is not None and kernel is not None:
-        for name in node.output:
-            found.dims[name] = [*dims[:2], *_windows(node, dims[2:], list(kernel))]
-
-
-def _windows(node: onnx.NodeProto, dims: OpenShape, kernel: OpenShape) -> OpenShape:
-    """How many windows there are along each axis."""
-    rank = len(dims)
-    steps = integers(node, "strides") or [1] * rank
-    apart = integers(node, "dilations") or [1] * rank
-    pads = integers(node, "pads") or [0] * 2 * rank
-    automatic = text(node, "auto_pad", "NOTSET")
-    found: OpenShape = []
-    for i, (dim, size) in enumerate(zip(dims, kernel, strict=True)):
-        if dim is None or not isinstance(size, int):
-            found.append(None)
-        elif automatic.startswith("SAME"):
-            found.append(_quotient_up(dim, steps[i]))
-        else:
-            padded = 0 if automatic == "VALID" else pads[i] + pads[i + rank]
-            places = plus(dim, padded - apart[i] * (size - 1))
-            # A window that only begins inside counts for some pools, and is not spoken of here.
-            found.append(
-                None if attribute(node, "ceil_mode", 0) else _quotient_up(places, steps[i])
-            )
-    return found
-
-
-def _quotient_up(dim: Length, step: int) -> Length | None:
-    if step == 1:
-        return dim
-    return -(-dim // step) if isinstance(dim, int) else None
+    places = [scores[0], *scores[2:]]
+    found.same(found.of_input(node, 1), places)
+    found.same(weights, scores[1:2])
+    found.dims[node.output[0]] = places if text(node, "reduction", "mean") == "none" else []
+    for name in node.output[1:]:
+        found.dims[name] = scores
 
 
 def recurrent(found: Shapes, node: onnx.NodeProto) -> None:
@@ -198,12 +156,6 @@ def recurrent(found: Shapes, node: onnx.NodeProto) -> None:
         found.dims[name] = made
 
 
-def global_pool(found: Shapes, node: onnx.NodeProto) -> None:
-    dims = found.of_input(node, 0)
-    if dims is not None:
-        found.dims[node.output[0]] = [*dims[:2], *[1] * (len(dims) - 2)]
-
-
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 REDUCTIONS = (
     *("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean"),
@@ -212,16 +164,16 @@ REDUCTIONS = (
 RULES: dict[str, Callable[[Shapes, onnx.NodeProto], None]] = {
     **dict.fromkeys(REDUCTIONS, reduce),
     **dict.fromkeys(("ArgMax", "ArgMin"), position),
-    **dict.fromkeys(("AveragePool", "LpPool", "MaxPool"), pool),
     **dict.fromkeys(("BatchNormalization", "InstanceNormalization"), per_channel),
-    **dict.fromkeys(("GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool"), global_pool),
     **dict.fromkeys(("LayerNormalization", "RMSNormalization"), layer_normalization),
-    "Conv": conv,
-    "ConvTranspose": conv_transpose,
     **dict.fromkeys(GATES, recurrent),
     "Einsum": einsum,
     "Gemm": gemm,
     "GroupNormalization": group_normalization,
     "MatMul": matmul,
+    "MatMulInteger": matmul,
+    "NegativeLogLikelihoodLoss": loss,
+    "QLinearMatMul": quantised_matmul,
+    "SoftmaxCrossEntropyLoss": loss,
     "TopK": largest,
 }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import onnx
 
 from relayout.verify.proof.lengths import Length, symbol
-from relayout.verify.shapes import elementwise, movement, products
+from relayout.verify.shapes import elementwise, made, movement, products, sampled, windows
 from relayout.verify.shapes.symbolic import MOST_NUMBERS, WHOLE, Shapes, integers
 
 if TYPE_CHECKING:
@@ -19,8 +19,11 @@ Nodes = Sequence[onnx.NodeProto]
 STANDARD = ("", "ai.onnx")
 RULES: Mapping[str, Callable[[Shapes, onnx.NodeProto], None]] = {
     **elementwise.RULES,
+    **made.RULES,
     **movement.RULES,
     **products.RULES,
+    **sampled.RULES,
+    **windows.RULES,
 }
 
 
@@ -38,9 +41,9 @@ def shapes_of(model: onnx.ModelProto, ports: Sequence[Port]) -> Shapes:
 
 def _open_numbers(found: Shapes, port: Port) -> None:
     """Whole numbers that are fed may be lengths, which are open ones."""
-    if port.element not in WHOLE or not port.dims or len(port.dims) > 1:
+    if port.element not in WHOLE or port.dims is None or len(port.dims) > 1:
         return
-    count = port.dims[0]
+    count = port.dims[0] if port.dims else 1
     if isinstance(count, int) and count <= MOST_NUMBERS:
         found.fed[port.name] = [f"{port.name}{{{i}}}" for i in range(count)]
         found.numbers[port.name] = [symbol(name) for name in found.fed[port.name]]

@@ -27,6 +27,8 @@ class Shapes:
 
     dims: dict[str, OpenShape] = field(default_factory=dict)
     numbers: dict[str, OpenShape] = field(default_factory=dict)
+    factors: dict[str, list[float]] = field(default_factory=dict)
+    """Constants that hold a few floats, as scales of pictures do."""
     fed: dict[str, list[str]] = field(default_factory=dict)
     """Inputs that may hold lengths, and how these are called."""
     equations: list[Length] = field(default_factory=list)
@@ -40,10 +42,12 @@ class Shapes:
 
     def add_constant(self, name: str, tensor: onnx.TensorProto) -> None:
         self.dims[name] = list(tensor.dims)
-        few = len(tensor.dims) < 2 and np.prod(tensor.dims) <= MOST_NUMBERS
-        if few and tensor.data_type in WHOLE and not tensor.external_data:
-            array = numpy_helper.to_array(tensor)
-            self.numbers[name] = [int(number) for number in array.flat]
+        if len(tensor.dims) > 1 or np.prod(tensor.dims) > MOST_NUMBERS or tensor.external_data:
+            return
+        if tensor.data_type in WHOLE:
+            self.numbers[name] = [int(number) for number in numpy_helper.to_array(tensor).flat]
+        elif tensor.data_type == onnx.TensorProto.FLOAT:
+            self.factors[name] = [float(number) for number in numpy_helper.to_array(tensor).flat]
 
     def of_input(self, node: onnx.NodeProto, i: int) -> OpenShape | None:
         return self.dims.get(node.input[i]) if i < len(node.input) else None
