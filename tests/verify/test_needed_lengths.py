@@ -93,6 +93,9 @@ MODELS = {
     "quantised products": """
         (uint8[a, b] x, uint8[7, c] w, int32[4, 3] z) => (int32[p, q] y)
         { m = MatMulInteger(x, w) y = Add(m, z) }""",
+    "a scale a block": """
+        (float[a, b] x, float[3, 5] s) => (uint8[p, q] y)
+        { y = QuantizeLinear<axis = 1, block_size = 4>(x, s) }""",
     "a body": """
         (float[a, b] x, float[3, 4] z) => (float[p, q] y)
         <bool c = {1}> { y = If(c) <then_branch = yes () => (float[p, q] u) { u = Add(x, z) },
@@ -103,7 +106,7 @@ MODELS = {
 @pytest.mark.parametrize("name", MODELS)
 def test_lengths_that_a_model_needs_are_found(tmp_path: Path, name: str) -> None:
     path = tmp_path / "a.onnx"
-    text = f'<ir_version: 8, opset_import: ["" : 17]> g {MODELS[name]}'
+    text = f'<ir_version: 8, opset_import: ["" : 21]> g {MODELS[name]}'
     onnx.save(onnx.parser.parse_model(text), path)
     verdict = compare(path, path)
     assert verdict.exact

@@ -40,7 +40,7 @@ class UnitAxisMoveToReshape:
         result = node.outputs[0]
         if any(is_op(consumer, "Transpose") for consumer in consumers(result)):
             return None
-        moved = _moved(node, source, order, editor)
+        moved = _moved(node, source, shape, order, editor)
         touched = consumers(result)
         editor.substitute(result, moved, origin=node)
         editor.discard(node)
@@ -77,16 +77,18 @@ class ShareButForUnitAxes:
         if first is node or before == order:
             return None
         result = node.outputs[0]
-        moved = _moved(node, first.outputs[0], before.inverse().then(order), editor)
+        stored = before.reorder(shape)
+        moved = _moved(node, first.outputs[0], stored, before.inverse().then(order), editor)
         touched = consumers(result)
         editor.substitute(result, moved, origin=node)
         editor.discard(node)
         return touched
 
 
-def _moved(node: ir.Node, source: ir.Value, order: Permutation, editor: Editor) -> ir.Value:
+def _moved(
+    node: ir.Node, source: ir.Value, shape: Shape, order: Permutation, editor: Editor
+) -> ir.Value:
     """A value with its axes of length 1 in other places, as the result of a Transpose has them."""
-    shape = shape_of(source) or ()
     if _is_same_shape(shape, order):
         return source
     target = reshape_target(shape, order)

@@ -7,6 +7,7 @@ number of elements of a fixed shape, has a few solutions in whole numbers, which
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import gcd, isqrt, log
@@ -137,13 +138,19 @@ class _Search:
             yield numbers
             return
         shortest = min(open_ones, key=lambda one: len(_names(one)))
-        name = min(_names(shortest))
+        name = _most_entangled(shortest)
         for size in _sizes(shortest, name):
             self.steps += 1
             if self.steps > MOST_STEPS or self.found >= MOST_SOLUTIONS:
                 return
             left = [replaced(one, {name: size}) for one in open_ones]
             yield from self.below({**numbers, name: size}, left)
+
+
+def _most_entangled(equation: Length) -> str:
+    """The length in most terms: what is left for the last follows by a division."""
+    counts = Counter(name for monomial, _ in _terms(equation) for name in set(monomial))
+    return min(counts, key=lambda name: (-counts[name], name))
 
 
 def _sizes(equation: Length, name: str) -> list[int]:

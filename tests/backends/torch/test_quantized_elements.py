@@ -97,3 +97,29 @@ def test_zero_points_that_are_left_out() -> None:
     model = _model("QLinearSigmoid", "a s z t w", (3, 4))
     model.graph.node[0].input[2] = model.graph.node[0].input[4] = ""
     assert _differences(model).max() <= 1
+
+
+TIED = (0.5, 1.0, 2.0, 0.25, 0.02, 0.03, 0.05, 0.1)
+"""Scales whose quotients often lie between two steps."""
+
+
+@pytest.mark.parametrize(
+    ("op_type", "operands", "named"),
+    [
+        ("QLinearAdd", "a s z b t w r v", {}),
+        ("QLinearMul", "a s z b t w r v", {}),
+        ("QLinearLeakyRelu", "a s z r v", {"alpha": 0.25}),
+        ("QLinearAveragePool", "a s z r v", {"kernel_shape": [2, 2]}),
+        ("QLinearGlobalAveragePool", "a s z r v", {}),
+    ],
+)
+def test_ties_are_rounded_alike(
+    monkeypatch: pytest.MonkeyPatch, op_type: str, operands: str, named: dict[str, Any]
+) -> None:
+    """Whether a zero point comes before or after rounding is seen between two steps only."""
+    rng = np.random.default_rng(0)
+    for _ in range(12):
+        scales = {name: np.float32(rng.choice(TIED)) for name in "str"}
+        zeros = {name: np.uint8(rng.integers(0, 40)) for name in "zwv"}
+        monkeypatch.setattr(f"{__name__}.STEPS", {**scales, **zeros})
+        assert not _differences(_model(op_type, operands, (1, 32, 6, 6), **named)).any()

@@ -9,7 +9,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from relayout.verify.proof.lengths import Length, minus, plus, quotient, times
-from relayout.verify.shapes.symbolic import Shapes, attribute
+from relayout.verify.shapes.symbolic import OpenShape, Shapes, attribute
 
 
 def constant(found: Shapes, node: onnx.NodeProto) -> None:
@@ -46,13 +46,28 @@ def copied(found: Shapes, node: onnx.NodeProto) -> None:
 
 
 def quantised(found: Shapes, node: onnx.NodeProto) -> None:
-    """The shape of the first operand, with a scale for each place of an axis, perhaps."""
+    """The shape of the first operand; a scale for all, for each place of an axis, or a block."""
     same(found, node)
     dims = found.of_input(node, 0)
+    axis, block = attribute(node, "axis", 1), attribute(node, "block_size", 0)
     for i in (1, 2):
         scale = found.of_input(node, i)
-        if dims and scale is not None and len(scale) == 1 and scale != [1]:
-            found.equal(dims[attribute(node, "axis", 1) % len(dims)], scale[0])
+        if not dims or scale is None:
+            continue
+        if block and len(scale) == len(dims):
+            _in_blocks(found, dims, scale, axis % len(dims), block)
+        elif len(scale) == 1 and scale != [1]:
+            found.equal(dims[axis % len(dims)], scale[0])
+
+
+def _in_blocks(found: Shapes, dims: OpenShape, scale: OpenShape, axis: int, block: int) -> None:
+    """States how many scales there are; an open length is taken for one of whole blocks."""
+    found.same(scale, [scale[i] if i == axis else dim for i, dim in enumerate(dims)])
+    length, count = dims[axis], scale[axis]
+    if isinstance(length, int):
+        found.equal(count, -(-length // block))
+    elif count is not None:
+        found.equal(length, times(count, block))
 
 
 def elementwise(found: Shapes, node: onnx.NodeProto) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import reduce
 
 import onnx
 
@@ -191,13 +192,16 @@ def tile(found: Shapes, node: onnx.NodeProto) -> None:
 
 def pad(found: Shapes, node: onnx.NodeProto) -> None:
     dims = found.of_input(node, 0)
-    sizes = integers(node, "pads") or found.fixed(node, 1)
+    sizes = integers(node, "pads") or found.numbers_of(node, 1)
     if dims is None or sizes is None or (len(node.input) > 3 and node.input[3]):
         return
     both = zip(dims, sizes[: len(dims)], sizes[len(dims) :], strict=True)
-    found.dims[node.output[0]] = [
-        None if dim is None else plus(dim, low + high) for dim, low, high in both
-    ]
+    found.dims[node.output[0]] = [_sum(parts) for parts in both]
+
+
+def _sum(parts: Iterable[Length | None]) -> Length | None:
+    known = [part for part in parts if part is not None]
+    return reduce(plus, known) if len(known) == 3 else None
 
 
 def split(found: Shapes, node: onnx.NodeProto) -> None:

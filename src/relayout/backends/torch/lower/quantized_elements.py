@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from relayout.backends.torch.lower.pooling import options, window_and_ceil
 from relayout.backends.torch.program.call import Call, Lowering
+from relayout.backends.torch.program.draft import Helper
 from relayout.backends.torch.program.scalars import literal
 from relayout.backends.torch.runtime import quantization as runtime
 from relayout.backends.torch.runtime import window as pools
@@ -20,25 +21,32 @@ def dequantized(call: Call, index: int) -> str:
     return call.helper(runtime.dequantize, *given, 0, 0)
 
 
-def requantized(call: Call, text: str, index: int) -> str:
+def requantized(call: Call, text: str, index: int, helper: Helper = runtime.requantize_like) -> str:
     """Floats in bytes, of which the operand with this index is the scale."""
-    if call.has(index + 1):
-        return call.helper(
-            runtime.requantize_like, text, call.tensor(index), call.tensor(index + 1)
-        )
-    zero = f"torch.zeros((), dtype={call.tensor(0)}.dtype)"
-    return call.helper(runtime.requantize_like, text, call.tensor(index), zero)
+    return call.helper(helper, text, call.tensor(index), _zero(call, index + 1))
 
 
-def pair(sign: str) -> Lowering:
+def _zero(call: Call, index: int) -> str:
+    if call.has(index):
+        return call.tensor(index)
+    return f"torch.zeros((), dtype={call.tensor(0)}.dtype)"
+
+
+def pair(helper: Helper) -> Lowering:
+    """Two operands and the result, each with its scale and its zero point."""
+
     def lower(call: Call) -> str:
-        return requantized(call, f"{dequantized(call, 0)} {sign} {dequantized(call, 3)}", 6)
+        numbers = [call.tensor(0), call.tensor(1), _zero(call, 2)]
+        others = [call.tensor(3), call.tensor(4), _zero(call, 5)]
+        return call.helper(helper, *numbers, *others, call.tensor(6), _zero(call, 7))
 
     return lower
 
 
-def unary(compute: Callable[[Call, str], str]) -> Lowering:
-    return lambda call: requantized(call, compute(call, dequantized(call, 0)), 3)
+def unary(
+    compute: Callable[[Call, str], str], helper: Helper = runtime.requantize_like
+) -> Lowering:
+    return lambda call: requantized(call, compute(call, dequantized(call, 0)), 3, helper)
 
 
 def leaky_relu(call: Call, text: str) -> str:
@@ -57,13 +65,14 @@ def where(call: Call) -> str:
     return requantized(call, chosen, 7)
 
 
-def over_space(call: Call, text: str) -> str:
+def over_space(call: Call) -> str:
     """The mean over all axes but the first and that of the channels."""
     rank = call.rank(0)
     if rank is None:
         raise call.refusal("has an operand of unknown rank")
     axes = range(1, rank - 1) if call.integer("channels_last", 0) else range(2, rank)
-    return f"{text}.mean({list(axes)}, keepdim=True)"
+    numbers = [call.tensor(0), call.tensor(1), _zero(call, 2)]
+    return call.helper(runtime.quantized_mean, *numbers, call.tensor(3), _zero(call, 4), list(axes))
 
 
 def average_pool(call: Call, text: str) -> str:
@@ -97,11 +106,11 @@ def _windows(call: Call) -> tuple[object, ...]:
 
 LOWERINGS: dict[str, Lowering] = {
     "NhwcMaxPool": max_pool_channels_last,
-    "QLinearAdd": pair("+"),
-    "QLinearAveragePool": unary(average_pool),
-    "QLinearGlobalAveragePool": unary(over_space),
+    "QLinearAdd": pair(runtime.quantized_sum),
+    "QLinearAveragePool": unary(average_pool, runtime.rounded_from),
+    "QLinearGlobalAveragePool": over_space,
     "QLinearLeakyRelu": unary(leaky_relu),
-    "QLinearMul": pair("*"),
+    "QLinearMul": pair(runtime.quantized_product),
     "QLinearSigmoid": unary(lambda _, text: f"torch.sigmoid({text})"),
     "QLinearSoftmax": unary(softmax),
     "QLinearWhere": where,

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 def split_heads(x: Any, heads: int) -> Any:
     """Features side by side become heads; four axes are heads already."""
-    return x if x.dim() == 4 else x.reshape(*x.shape[:2], heads, -1).transpose(1, 2)
+    return x if x.dim() == 4 else x.unflatten(2, (heads, -1)).transpose(1, 2)
 
 
 def join_heads(y: Any, like: Any) -> Any:
@@ -156,7 +156,7 @@ def rotary_embedding(
 ) -> Any:
     """Pairs of features turned by an angle that grows with their place."""
     given = x
-    x = x.reshape(*x.shape[:2], heads, -1) if x.dim() == 3 else x.transpose(1, 2)
+    x = x.unflatten(2, (heads, -1)) if x.dim() == 3 else x.transpose(1, 2)
     size = rotated or x.shape[-1]
     turned, rest = x[..., :size], x[..., size:]
     if places is not None:

@@ -97,7 +97,10 @@ def deform_conv(
         read = F.grid_sample(part, grid, align_corners=False)
         read = read.reshape(n, offset_groups, c // offset_groups, rows, columns)
         if mask is not None:
-            read = read * mask.reshape(n, offset_groups, 1, -1, rows, columns)[:, :, :, tap]
+            read = (
+                read
+                * mask.reshape(n, offset_groups, 1, taps_h * taps_w, rows, columns)[:, :, :, tap]
+            )
         picked.append(read.reshape(n, groups, c // groups, rows, columns))
     columns_of = torch.stack(picked, 3)
     kernels = weight.reshape(groups, -1, weight.shape[1], taps_h * taps_w)

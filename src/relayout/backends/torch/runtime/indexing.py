@@ -25,7 +25,8 @@ def gather_elements(x: Any, indices: Any, axis: int) -> Any:
 def gather_nd(x: Any, indices: Any, batch_dims: int) -> Any:
     batch = x.shape[:batch_dims]
     flat = x.reshape(math.prod(batch), *x.shape[batch_dims:])
-    rows = indices.reshape(math.prod(batch), -1, indices.shape[-1])
+    count = math.prod(indices.shape[batch_dims:-1])
+    rows = indices.reshape(math.prod(batch), count, indices.shape[-1])
     first = torch.arange(rows.shape[0], device=x.device).unsqueeze(1)
     picked = flat[(first, *rows.unbind(-1))]
     return picked.reshape(*indices.shape[:-1], *picked.shape[2:])

@@ -66,8 +66,7 @@ def mean_variance(x: Any, axes: Sequence[int]) -> Any:
 
 def over_the_rest(function: Any, x: Any, axis: int) -> Any:
     """A function along all axes from one on, as if they were one."""
-    lead = x.shape[: axis % x.dim()]
-    return function(x.reshape(*lead, -1), -1).reshape(x.shape)
+    return function(x.flatten(axis), -1).reshape(x.shape)
 
 
 def hardmax(x: Any, axis: int) -> Any:

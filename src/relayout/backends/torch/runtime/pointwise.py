@@ -13,7 +13,7 @@ def pointwise(x: Any, matrix: Any, bias: Any, relu: bool) -> Any:
     rows = x.permute(0, 2, 3, 1).reshape(-1, c)
     product = torch._addmm_activation if relu else torch.addmm  # noqa: SLF001 - has no other name
     y = product(bias, rows, matrix)
-    return y.reshape(n, h, w, -1).permute(0, 3, 1, 2)
+    return y.unflatten(0, (n, h, w)).permute(0, 3, 1, 2)
 
 
 def tiled(x: Any, matrix: Any, bias: Any, kernel: tuple[int, int], is_last: bool) -> Any:
@@ -25,5 +25,5 @@ def tiled(x: Any, matrix: Any, bias: Any, kernel: tuple[int, int], is_last: bool
     rows, columns = h // kernel[0], w // kernel[1]
     cut = x.reshape(n, c, rows, kernel[0], columns, kernel[1])
     windows = cut.permute(0, 2, 4, 3, 5, 1) if is_last else cut.permute(0, 2, 4, 1, 3, 5)
-    y = torch.addmm(bias, windows.reshape(n * rows * columns, -1), matrix)
-    return y.reshape(n, rows, columns, -1).permute(0, 3, 1, 2)
+    y = torch.addmm(bias, windows.flatten(3).flatten(0, 2), matrix)
+    return y.unflatten(0, (n, rows, columns)).permute(0, 3, 1, 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -80,3 +81,49 @@ def requantize_like(x: Any, scale: Any, zero: Any) -> Any:
     """Numbers in the scale, and in the type, of a zero point."""
     limits = torch.iinfo(zero.dtype)
     return quantize(x, scale, zero, zero.dtype, (limits.min, limits.max), 0, 0)
+
+
+def quantized_mean(x: Any, x_scale: Any, x_zero: Any, scale: Any, zero: Any, axes: Any) -> Any:
+    """An exact sum, and one factor that makes it a mean in the numbers of the result."""
+    count = math.prod(x.shape[axis] for axis in axes)
+    total = (x.to(torch.int32) - x_zero.to(torch.int32)).sum(axes, keepdim=True)
+    limits = torch.iinfo(zero.dtype)
+    wide = torch.round(total.to(scale.dtype) * (x_scale / (scale * count)))
+    wide = wide + zero.to(scale.dtype)
+    return wide.clamp(limits.min, limits.max).to(torch.int32).to(zero.dtype)
+
+
+# In these ONNX Runtime adds the zero point before it rounds, which decides ties of odd and even.
+
+
+def rounded_from(x: Any, scale: Any, zero: Any) -> Any:
+    """Numbers in the scale of a zero point, counted from it."""
+    return _rounded((x / scale) + zero.to(scale.dtype), zero.dtype)
+
+
+def quantized_product(
+    a: Any, a_scale: Any, a_zero: Any, b: Any, b_scale: Any, b_zero: Any, scale: Any, zero: Any
+) -> Any:
+    real = scale.dtype
+    product = (a.to(real) - a_zero.to(real)) * (b.to(real) - b_zero.to(real))
+    return _rounded(product * (a_scale * b_scale / scale) + zero.to(real), zero.dtype)
+
+
+def quantized_sum(
+    a: Any, a_scale: Any, a_zero: Any, b: Any, b_scale: Any, b_zero: Any, scale: Any, zero: Any
+) -> Any:
+    """With the roundings of fused products and sums: each product is exact before it is added."""
+    real = scale.dtype
+    left, right = a_scale / scale, b_scale / scale
+    offset = zero.to(real) - _fused(left, a_zero, right * b_zero.to(real))
+    return _rounded(_fused(left, a, _fused(right, b, offset)), zero.dtype)
+
+
+def _fused(factor: Any, numbers: Any, summand: Any) -> Any:
+    wide = factor.to(torch.float64) * numbers.to(torch.float64) + summand.to(torch.float64)
+    return wide.to(factor.dtype)
+
+
+def _rounded(x: Any, dtype: Any) -> Any:
+    limits = torch.iinfo(dtype)
+    return torch.round(x).clamp(limits.min, limits.max).to(torch.int32).to(dtype)

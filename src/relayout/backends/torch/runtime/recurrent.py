@@ -47,7 +47,7 @@ def torchs_recurrent(
     results = network(x, state, weights, has_biases, 1, 0.0, False, directions == 2, False)
     y, last = results[0], results[1:]
     y = y.flip(0) if direction == "reverse" else y
-    y = y.reshape(*y.shape[:2], directions, -1)
+    y = y.unflatten(2, (directions, -1))
     if batch_first:
         return y.transpose(0, 1), *(state.transpose(0, 1) for state in last)
     return y.permute(0, 2, 1, 3), *last
