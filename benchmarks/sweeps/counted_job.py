@@ -13,6 +13,8 @@ from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
+from relayout.sweep.process import STATUSES
+
 BEGUN, ENDED = "begun", "ended"
 
 
@@ -48,11 +50,13 @@ def _main() -> None:
     log, *rest = sys.argv[1:]
     job = Path(rest[rest.index("-o") + 1]).parent.name
     sys.argv[1:] = rest
+    _note(log, BEGUN, job)
     try:
-        _note(log, BEGUN, job)
         runpy.run_module("relayout.cli.job", run_name="__main__", alter_sys=True)
-    finally:
-        _note(log, ENDED, job)
+    except SystemExit as end:
+        if end.code in STATUSES:
+            _note(log, ENDED, job)
+        raise
 
 
 def _note(log: str, event: str, job: str) -> None:
