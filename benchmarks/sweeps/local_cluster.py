@@ -7,8 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-# A lost node is seen to be lost within a second.
-_HEALTH = {"initial_delay_ms": 0, "period_ms": 300, "failure_threshold": 3}
+# A lost node is seen to be lost within a second, and jobs are no nicer than those of a pool.
+_SETTINGS = {
+    "health_check_initial_delay_ms": 0,
+    "health_check_period_ms": 300,
+    "health_check_failure_threshold": 3,
+    "worker_niceness": 0,
+}
 
 
 @contextmanager
@@ -17,8 +22,7 @@ def local_cluster(nodes: int, cores: int = 1) -> Iterator[Any]:
     ray = importlib.import_module("ray")
     utils = importlib.import_module("ray.cluster_utils")
     small = {"num_cpus": cores, "object_store_memory": 80 * 2**20}
-    health = {f"health_check_{name}": value for name, value in _HEALTH.items()}
-    head = {**small, "include_dashboard": False, "_system_config": health}
+    head = {**small, "include_dashboard": False, "_system_config": _SETTINGS}
     cluster = utils.Cluster(initialize_head=True, head_node_args=head)
     try:
         for _ in range(nodes - 1):
