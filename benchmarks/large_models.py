@@ -1,13 +1,14 @@
 """Memory and time of optimising models whose weights do not fit into memory.
 
-    python -m benchmarks.large_models FOLDER [--gigabytes 6] [--permuted 1.0] [--here]
-        [--hard-links]
+    python -m benchmarks.large_models FOLDER [--gigabytes 6] [--permuted 1.0] [--rounds 3]
+        [--here] [--hard-links]
 
 Builds a model of square products in FOLDER, its weights in files of 8 GB, and optimises it into
 `out/` in it, or beside the given file with `--here`, with `--memory 2GB`. A share of the weights
-stands behind a Transpose and holds numbers; the others are holes, which take no disk. Prints
-seconds, the most memory that a process had resident, and the seconds that reading and writing the
-permuted weights alone take.
+stands behind a Transpose and holds numbers; the others are holes, which take no disk. In turns with
+that, the permuted weights are copied as they are; both read from the disk what the system had in
+memory of the weights before. Prints medians of seconds, and the most memory that a process had
+resident.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 import onnx
@@ -97,6 +100,13 @@ class LargeModel:
     def _shard(self, index: int) -> str:
         return f"model-{index // SHARD:05}.data"
 
+    def forget(self) -> None:
+        """Let the weights be on the disk only, where whoever needs them has to read them."""
+        for shard in self.folder.glob("*.data"):
+            with shard.open("rb") as file:
+                os.fsync(file.fileno())
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
 
 def _offset(index: int) -> int:
     return index % SHARD * WEIGHT
@@ -104,8 +114,9 @@ def _offset(index: int) -> int:
 
 def plain_seconds(model: LargeModel) -> float:
     """The time that copying the permuted weights to a new file takes, as they are."""
+    model.forget()
     began = time.perf_counter()
-    copy = model.folder / "plain.data"
+    copy = model.folder / "plain.copy"
     with copy.open("wb") as writer:
         for index in model.moved:
             with (model.folder / f"model-{index // SHARD:05}.data").open("rb") as reader:
@@ -118,39 +129,65 @@ def plain_seconds(model: LargeModel) -> float:
     return seconds
 
 
+@dataclass(frozen=True)
+class LargeRun:
+    """A run of `relayout optimize`."""
+
+    seconds: float
+    on_cores: float
+    """Seconds of all cores together."""
+    told: str
+
+    @classmethod
+    def of(cls, model: LargeModel, options: Sequence[str], *, here: bool) -> LargeRun:
+        out = model.folder if here else model.folder / "out"
+        out.mkdir(exist_ok=True)
+        model.forget()
+        command = [sys.executable, "-m", "relayout", "optimize", str(model.path)]
+        command += ["-o", str(out / "result.onnx"), "--memory", "2GB", "--json", *options]
+        began, used = time.perf_counter(), _seconds_on_cores()
+        ended = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+        seconds, on_cores = time.perf_counter() - began, _seconds_on_cores() - used
+        answer = json.loads(ended.stdout)
+        told = [f"exit code {ended.returncode}; {answer.get('verdict', answer.get('error'))}"]
+        for file in out.glob("result.onnx*"):
+            file.unlink()
+        if not here:
+            shutil.rmtree(out)
+        return cls(seconds, on_cores, "\n".join([*told, *answer.get("notices", ())]))
+
+
+def _seconds_on_cores() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--gigabytes", type=float, default=6.0)
     parser.add_argument("--permuted", type=float, default=1.0)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--here", action="store_true", help="write beside the given model")
     parser.add_argument("--hard-links", action="store_true", help="as of relayout optimize")
     asked = parser.parse_args()
     model = LargeModel(asked.folder, asked.gigabytes, asked.permuted)
     if not model.path.exists():
         model.write()
-    out = asked.folder if asked.here else asked.folder / "out"
-    out.mkdir(exist_ok=True)
-    plain = plain_seconds(model)
-    command = [sys.executable, "-m", "relayout", "optimize", str(model.path)]
-    command += ["-o", str(out / "result.onnx"), "--memory", "2GB", "--json"]
-    command += ["--hard-links"] * asked.hard_links
-    began = time.perf_counter()
-    ended = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
-    seconds = time.perf_counter() - began
+    options = ["--hard-links"] * asked.hard_links
+    plain, runs = [], []
+    for _ in range(asked.rounds):
+        plain.append(plain_seconds(model))
+        runs.append(LargeRun.of(model, options, here=asked.here))
     # Of the largest of the processes that ended, those that compare included.
     resident = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
-    answer = json.loads(ended.stdout)
+    seconds, copied = median(run.seconds for run in runs), median(plain)
     print(f"{model.layers} weights of {WEIGHT / 1e6:.0f} MB, {len(model.moved)} of them permuted")
-    print(f"exit code {ended.returncode}; {answer.get('verdict', answer.get('error'))}")
-    print("\n".join(answer.get("notices", ())))
-    print(f"{seconds:.1f} s; reading and writing the permuted weights alone {plain:.1f} s")
+    print(runs[-1].told)
+    print(f"{seconds:.1f} s, {median(run.on_cores for run in runs):.1f} s of a core")
+    print(f"reading and writing the permuted weights alone: {copied:.1f} s")
+    print(f"ratio: {median(r.seconds / p for r, p in zip(runs, plain, strict=True)):.2f}")
     print(f"most resident memory of a process: {resident / 1e9:.2f} GB")
-    if asked.here:
-        for file in out.glob("result.onnx*"):
-            file.unlink()
-    else:
-        shutil.rmtree(out)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -10,6 +14,7 @@ import numpy as np
 import onnx_ir as ir
 import pytest
 
+from benchmarks import large_models
 from relayout.graph.editing import contiguous as tiles
 from relayout.graph.editing.contiguous import contiguous
 from relayout.graph.editing.permuted import PermutedTensor, permuted_tensor
@@ -79,3 +84,39 @@ def test_tiles_copy_every_entry_once(
         moved = contiguous(array.transpose(axes))
         assert moved.flags.c_contiguous
         assert np.array_equal(moved, array.transpose(axes))
+
+
+LIMITED = """
+import resource, signal, sys
+from relayout.errors import RelayoutError
+from relayout.graph.io import streaming
+from relayout.optimizer.optimize import optimize
+given, out, how = sys.argv[1:]
+streaming.BLOCK = 1 << 20
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN if how == "full" else signal.SIG_DFL)
+resource.setrlimit(resource.RLIMIT_FSIZE, (10 << 20, 10 << 20))
+try:
+    optimize(given, out, verify=False)
+except RelayoutError as error:
+    sys.exit(str(error))
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="limits of POSIX")
+@pytest.mark.parametrize(("how", "status"), [("full", 1), ("killed", -signal.SIGXFSZ)])
+def test_a_disk_that_is_full_or_a_kill_leaves_no_data_file_cut_short(
+    tmp_path: Path, how: str, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(large_models, "SIDE", 1024)
+    monkeypatch.setattr(large_models, "WEIGHT", 1024 * 1024 * 4)
+    model = large_models.LargeModel(tmp_path, gigabytes=0.017, permuted=1.0)
+    model.write()
+    given = set(tmp_path.iterdir())
+    call = [sys.executable, "-c", LIMITED, str(model.path), str(tmp_path / "out.onnx"), how]
+    ended = subprocess.run(call, check=False, capture_output=True, text=True)
+    assert ended.returncode == status, ended.stderr
+    left = set(tmp_path.iterdir()) - given
+    if how == "full":
+        assert "cannot write" in ended.stderr
+        assert not left
+    assert all(path.suffix == ".part" for path in left)

@@ -5,12 +5,14 @@ import sys
 import time
 from pathlib import Path
 
-_memory, command, model, *options = sys.argv[1:]
+_parent, _memory, command, model, *options = sys.argv[1:]
 name = Path(model).stem
 with Path(model).with_name("started.txt").open("a") as log:
     log.write(f"{name}\n")
 if name.startswith("slow"):
     time.sleep(60)
+if name.startswith("pause"):
+    time.sleep(0.5)
 if name.startswith("crash"):
     sys.exit(-9)
 if name.startswith("refused"):

@@ -105,6 +105,16 @@ def test_what_is_left_of_a_killed_sweep_is_done_by_the_next(tmp_path: Path) -> N
     assert left == {"model.onnx", "record.json"}
 
 
+def test_the_process_of_a_job_ends_with_the_one_that_started_it(tmp_path: Path) -> None:
+    model = one_node(tmp_path / "relu.onnx", "Relu")
+    call = [sys.executable, "-m", "relayout.cli.job"]
+    for parent, code in ((os.getpid(), 0), (1, 1)):
+        job = [str(parent), "", "check", str(model), "--max-transposes", "0"]
+        done = subprocess.run([*call, *job], capture_output=True, text=True, check=False)
+        assert done.returncode == code, done.stderr
+    assert "has ended" in done.stderr
+
+
 def test_a_job_runs_no_more_at_a_time_than_allowed_and_is_told(tmp_path: Path) -> None:
     folder, seen = folder_of(tmp_path, *"abcd"), list[tuple[int, str]]()
 
@@ -128,6 +138,11 @@ def test_sources_of_every_kind(tmp_path: Path) -> None:
     listed.write_text(f"# two\n{folder}/a.onnx --shape 'x=1,2'\n\n{folder}/deep/a.onnx\n")
     first, second = found_models([f"@{listed}", str(folder / "a.onnx")])
     assert (first.name, first.options) == ("a", ("--shape", "x=1,2"))
+    assert second.name.startswith("a~")
+    targets = [f"{folder}/a.onnx --target {target}" for target in ("onnx", "ort", "ort")]
+    listed.write_text("\n".join(targets))
+    first, second = found_models([f"@{listed}"])
+    assert (first.options[-1], second.options[-1]) == ("onnx", "ort")
     assert second.name.startswith("a~")
     with pytest.raises(RelayoutError, match="no file matches"):
         found_models([f"{folder}/*.none"])

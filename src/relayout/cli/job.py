@@ -1,8 +1,8 @@
 """A command in a process that a sweep started: ends with it, and has no more memory than allowed.
 
-    python -m relayout.cli.job BYTES COMMAND ...
+    python -m relayout.cli.job PARENT BYTES COMMAND ...
 
-BYTES may be empty, for no limit.
+PARENT is the id of the process that started it; BYTES may be empty, for no limit.
 """
 
 from __future__ import annotations
@@ -13,6 +13,6 @@ from relayout.cli import main
 from relayout.verify.worker import end_with_parent, limit_memory
 
 if __name__ == "__main__":
-    end_with_parent()
-    limit_memory(int(sys.argv[1]) if sys.argv[1] else None)
-    sys.exit(main(sys.argv[2:]))
+    end_with_parent(int(sys.argv[1]))
+    limit_memory(int(sys.argv[2]) if sys.argv[2] else None)
+    sys.exit(main(sys.argv[3:]))

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from relayout.sweep.executor import Executor
     from relayout.sweep.job import SweptCall
     from relayout.sweep.run import ModelSweep, SweepProgress
+    from relayout.sweep.table import SweepRow
 
 DESCRIPTION = (
     "Run a command over many models, each in a process of its own. A second run does only what is "
@@ -91,12 +92,12 @@ def run(options: argparse.Namespace) -> int:
         sweep = sweep.part(options.part)
     executor = _executor(options, sweep)
     with _told() as tell:
-        records = sweep.run(executor, tell)
-    written = sweep.write(records) if options.part is None else []
+        rows = sweep.run(executor, tell)
+    written = sweep.write(rows) if options.part is None else []
     table = [str(path) for path in written]
-    listed = [_brief(record) for record in records]
+    listed = [_brief(row) for row in rows]
     show(options, {"models": listed, "files": table}, _lines(listed, table))
-    return DONE if all_done(records) else REFUSED
+    return DONE if all_done(rows) else REFUSED
 
 
 def _executor(options: argparse.Namespace, sweep: ModelSweep) -> Executor:
@@ -190,9 +191,9 @@ def _told() -> Iterator[Callable[[SweepProgress], None]]:
         yield tell
 
 
-def _brief(record: dict[str, Any]) -> dict[str, Any]:
+def _brief(row: SweepRow) -> SweepRow:
     names = ("name", "status", "code", "seconds", "error")
-    return {name: record[name] for name in names}
+    return {name: row[name] for name in names}
 
 
 def _lines(models: Sequence[dict[str, Any]], files: Sequence[str]) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Protocol
 
 from relayout.sweep.job import Job
@@ -16,7 +16,7 @@ class Executor(Protocol):
     def running(self) -> Sequence[Job]:
         """The jobs that are under way."""
 
-    def records(self, jobs: Sequence[Job], tell: Callable[[], None]) -> Iterator[SweepRecord]:
+    def records(self, jobs: Sequence[Job], tell: Callable[[], None]) -> Generator[SweepRecord]:
         """The record of each job as it ends, its files in its folder; `tell` is called often.
 
         Whoever stops asking stops what still runs. A job is done once its record is kept, which is

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
-from typing import Any
 from urllib.parse import quote
 
-from relayout.sweep.table import row_of
+from relayout.sweep.table import SweepRow
 
 INDEX = "index.html"
 
@@ -22,21 +21,20 @@ tr.other td { background: #fff0ee; }
 _HEADINGS = ("model", "status", "Transposes", "bytes moved", "seconds", "", "what was found")
 
 
-def index_page(records: Sequence[Mapping[str, Any]]) -> str:
+def index_page(swept: Sequence[SweepRow]) -> str:
     """The page as text; it makes no request."""
-    counts = Counter(record["status"] for record in records)
+    counts = Counter(row["status"] for row in swept)
     told = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
     heads = "".join(f"<th>{heading}</th>" for heading in _HEADINGS)
-    rows = "\n".join(map(_row, records))
+    rows = "\n".join(map(_row, swept))
     return (
         f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>relayout sweep</title>'
-        f"<style>{_STYLE}</style>\n<h1>{len(records)} models</h1><p>{escape(told)}</p>\n"
+        f"<style>{_STYLE}</style>\n<h1>{len(swept)} models</h1><p>{escape(told)}</p>\n"
         f"<table><tr>{heads}</tr>\n{rows}\n</table></html>\n"
     )
 
 
-def _row(record: Mapping[str, Any]) -> str:
-    row = row_of(record)
+def _row(row: SweepRow) -> str:
     links = " ".join(
         f'<a href="{escape(quote(row[kind]))}">{word}</a>'
         for kind, word in (("report", "report"), ("output", "result"))

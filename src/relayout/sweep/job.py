@@ -21,8 +21,6 @@ from relayout.graph.messages.walk import is_external, tensors_of
 from relayout.sweep.sources import FoundModel
 
 RECORD = "record.json"
-ANSWER = "answer.json"
-MESSAGES = "messages.txt"
 REPORT = "report.html"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 
 from relayout.sweep.job import Job
@@ -22,7 +22,7 @@ class Pool:
     def running(self) -> Sequence[Job]:
         return [process.job for process in self._processes]
 
-    def records(self, jobs: Sequence[Job], tell: Callable[[], None]) -> Iterator[SweepRecord]:
+    def records(self, jobs: Sequence[Job], tell: Callable[[], None]) -> Generator[SweepRecord]:
         """The record of each job as it ends; processes that still run then are ended."""
         waiting = list(reversed(jobs))
         try:

@@ -12,9 +12,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from tempfile import TemporaryFile
+from typing import Any, BinaryIO, TypeAlias
 
-from relayout.sweep.job import ANSWER, MESSAGES, Job
+from relayout.sweep.job import Job
 
 SweepRecord: TypeAlias = dict[str, Any]
 JobOutcome: TypeAlias = dict[str, Any]
@@ -25,7 +26,7 @@ STATUSES = {0: DONE, 1: REFUSED, 2: FAILED}
 """By exit code; any other is a crash."""
 
 PROGRAM = ("-m", "relayout.cli.job")
-"""What Python is to run for a job, before the limit of memory and the job's own arguments."""
+"""What Python is to run for a job: the process that starts it, the memory and the job follow."""
 
 POLL = 0.02
 _GRACE = 10.0
@@ -53,6 +54,8 @@ class JobProcess:
 
     job: Job
     process: subprocess.Popen[bytes]
+    answer: BinaryIO
+    messages: BinaryIO
     began: float
     timed_out: bool = False
 
@@ -60,19 +63,17 @@ class JobProcess:
     def started(cls, job: Job, program: Sequence[str]) -> JobProcess:
         job.clear()
         memory = "" if job.call.memory is None else str(job.call.memory)
-        with (
-            (job.folder / ANSWER).open("wb") as answer,
-            (job.folder / MESSAGES).open("wb") as messages,
-        ):
-            process = subprocess.Popen(
-                [sys.executable, *program, memory, *job.arguments],
-                stdin=subprocess.DEVNULL,
-                stdout=answer,
-                stderr=messages,
-                start_new_session=True,
-                env=_environment(),
-            )
-        return cls(job, process, time.monotonic())
+        # Not in the job's folder, where a process could still be at work whose node was given up.
+        answer, messages = (TemporaryFile() for _ in range(2))  # noqa: SIM115 - closed when read
+        process = subprocess.Popen(
+            [sys.executable, *program, str(os.getpid()), memory, *job.arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=answer,
+            stderr=messages,
+            start_new_session=True,
+            env=_environment(),
+        )
+        return cls(job, process, answer, messages, time.monotonic())
 
     def has_ended(self) -> bool:
         if self.process.poll() is not None:
@@ -100,13 +101,11 @@ class JobProcess:
         return self.job.finished(self.outcome())
 
     def outcome(self) -> JobOutcome:
-        """What the process did and answered; its own files are removed."""
-        answer = _read_json(self.job.folder / ANSWER)
-        last = (self.job.folder / MESSAGES).read_text(errors="replace").strip()[-_LAST:]
+        """What the process did and answered."""
+        answer = _as_json(_text(self.answer))
+        last = _text(self.messages).strip()[-_LAST:]
         code = self.process.returncode
         status = TIMED_OUT if self.timed_out else STATUSES.get(code, CRASHED)
-        for name in (ANSWER, MESSAGES):
-            (self.job.folder / name).unlink()
         return {
             "status": status,
             "code": code,
@@ -126,9 +125,15 @@ def _error(status: str, answer: Mapping[str, Any], last: str) -> str:
     return " ".join(str(told).split())
 
 
-def _read_json(file: Path) -> dict[str, Any]:
+def _text(file: BinaryIO) -> str:
+    with file:
+        file.seek(0)
+        return file.read().decode(errors="replace")
+
+
+def _as_json(text: str) -> dict[str, Any]:
     try:
-        answer = json.loads(file.read_text())
+        answer = json.loads(text)
     except ValueError:
         return {}
     return answer if isinstance(answer, dict) else {}

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib
 import socket
+import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -49,9 +51,16 @@ class RayCluster:
     def running(self) -> Sequence[Job]:
         return list(self._tasks.values())
 
-    def records(self, jobs: Sequence[Job], tell: Callable[[], None]) -> Iterator[SweepRecord]:
+    def records(self, jobs: Sequence[Job], tell: Callable[[], None]) -> Generator[SweepRecord]:
         """The record of each job as it ends; tasks that are still there then are cancelled."""
-        ray = _connected(self.address)
+        if not jobs:
+            return
+        with _connected(self.address) as ray:
+            yield from self._records(ray, jobs, tell)
+
+    def _records(
+        self, ray: Any, jobs: Sequence[Job], tell: Callable[[], None]
+    ) -> Generator[SweepRecord]:
         waiting = list(reversed(jobs))
         most = self.size or _WAITING_PER_CPU * max(1, int(ray.cluster_resources().get("CPU", 1)))
         try:
@@ -95,18 +104,26 @@ class RayCluster:
         return job.finished(_renamed(job, outcome))
 
 
-def _connected(address: str) -> Any:
+@contextmanager
+def _connected(address: str) -> Iterator[Any]:
+    """Ray with a cluster; it prints by itself, say that a node was lost, but not to our output."""
     try:
         ray = importlib.import_module("ray")
     except ImportError:
         raise RelayoutError("--ray needs Ray: pip install 'relayout[ray]'") from None
-    try:
-        _check_reachable(address)
-        ray.init(address, log_to_driver=False, logging_level="error", ignore_reinit_error=True)
-    except (OSError, ValueError, RuntimeError) as error:
-        reason = " ".join(str(error).split())
-        raise RelayoutError(f"there is no Ray cluster at {address}: {reason}") from None
-    return ray
+    was_there = ray.is_initialized()
+    with redirect_stdout(sys.stderr):
+        try:
+            _check_reachable(address)
+            ray.init(address, log_to_driver=False, logging_level="error", ignore_reinit_error=True)
+        except (OSError, ValueError, RuntimeError) as error:
+            reason = " ".join(str(error).split())
+            raise RelayoutError(f"there is no Ray cluster at {address}: {reason}") from None
+        try:
+            yield ray
+        finally:
+            if not was_there:
+                ray.shutdown()
 
 
 def _check_reachable(address: str) -> None:
@@ -152,9 +169,16 @@ def _renamed(job: Job, outcome: JobOutcome) -> JobOutcome:
 
 
 def _run_in_place(version: str, job: Job, program: Sequence[str]) -> SweepRecord:
-    """On a node: the record of a job whose files lie where they do for the caller."""
+    """On a node: the record of a job whose files lie where they do for the caller.
+
+    It is kept here too: if the node is lost before the caller has it, the job is not done again.
+    """
     _check_version(version)
-    return job.finished(run_job(job, program))
+    known = job.record()
+    if known is None:
+        known = job.finished(run_job(job, program))
+        job.keep(known)
+    return known
 
 
 def _run_on_copies(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
@@ -13,9 +14,9 @@ from relayout.errors import RelayoutError
 from relayout.sweep.executor import Executor
 from relayout.sweep.index import INDEX, index_page
 from relayout.sweep.job import Job, SweptCall
-from relayout.sweep.process import DONE, SweepRecord
+from relayout.sweep.process import DONE
 from relayout.sweep.sources import found_models
-from relayout.sweep.table import TABLE, write_table
+from relayout.sweep.table import TABLE, SweepRow, row_of, write_table
 
 SweepPart: TypeAlias = tuple[int, int]
 """Which of how many parts of the models, counted from 1."""
@@ -82,6 +83,8 @@ class ModelSweep:
     @classmethod
     def of(cls, sources: Sequence[str], out: Path, call: SweptCall) -> ModelSweep:
         models = found_models(sources)
+        # Nodes of a cluster work in other folders.
+        out = out.absolute()
         try:
             out.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -94,10 +97,10 @@ class ModelSweep:
         number, count = part
         return ModelSweep(self.jobs[number - 1 :: count], self.out, self.call)
 
-    def run(self, executor: Executor, tell: Tell) -> list[SweepRecord]:
-        """Do what is not done yet; the records of all models, in their order."""
-        records = {job.model.name: job.record() for job in self.jobs}
-        pending = [job for job in self.jobs if records[job.model.name] is None]
+    def run(self, executor: Executor, tell: Tell) -> list[SweepRow]:
+        """Do what is not done yet; the rows of all models, in their order."""
+        rows = {job.model.name: _known_row(job) for job in self.jobs}
+        pending = [job for job in self.jobs if rows[job.model.name] is None]
         by_name = {job.model.name: job for job in pending}
         progress = SweepProgress(len(self.jobs), len(self.jobs) - len(pending))
 
@@ -105,20 +108,27 @@ class ModelSweep:
             progress.running = [job.model.name for job in executor.running]
             tell(progress)
 
-        for record in executor.records(pending, step):
-            name = record["name"]
-            by_name[name].keep(record)
-            records[name] = record
-            progress.statuses[record["status"]] += 1
+        with closing(executor.records(pending, step)) as records:
+            for record in records:
+                name = record["name"]
+                by_name[name].keep(record)
+                rows[name] = row_of(record)
+                progress.statuses[record["status"]] += 1
         step()
-        return [record for record in records.values() if record is not None]
+        return [row for row in rows.values() if row is not None]
 
-    def write(self, records: Sequence[SweepRecord]) -> list[Path]:
-        """The table and the page of all records, as far as what writes them is installed."""
+    def write(self, rows: Sequence[SweepRow]) -> list[Path]:
+        """The table and the page of all models, as far as what writes them is installed."""
         index = self.out / INDEX
-        index.write_text(index_page(records), encoding="utf-8")
-        return [index, *write_table(records, self.out / TABLE)]
+        index.write_text(index_page(rows), encoding="utf-8")
+        return [index, *write_table(rows, self.out / TABLE)]
 
 
-def all_done(records: Sequence[SweepRecord]) -> bool:
-    return all(record["status"] == DONE for record in records)
+def _known_row(job: Job) -> SweepRow | None:
+    """What a run before found out about a model; all of it would fill the memory."""
+    known = job.record()
+    return None if known is None else row_of(known)
+
+
+def all_done(rows: Sequence[SweepRow]) -> bool:
+    return all(row["status"] == DONE for row in rows)

@@ -34,17 +34,25 @@ class FoundModel:
 
 
 def found_models(sources: Iterable[str]) -> list[FoundModel]:
-    """All models, each once, in the order of the sources; their names are told apart."""
-    by_path: dict[Path, FoundModel] = {}
+    """All models in the order of the sources, each once with the same options.
+
+    A source without options of its own adds only models that are not there yet. Names are told
+    apart.
+    """
+    by_call: dict[tuple[Path, tuple[str, ...]], FoundModel] = {}
+    known = set[Path]()
     for source, options in _listed(sources):
-        for name, path in _found(source):
-            # A name is that of a folder, and no such folder may lie in another.
-            model = FoundModel(name.replace("/", "__"), path.absolute(), options)
-            by_path.setdefault(model.path, model)
+        for name, found in _found(source):
+            path = found.absolute()
+            if options or path not in known:
+                # A name is that of a folder, and no such folder may lie in another.
+                model = FoundModel(name.replace("/", "__"), path, options)
+                by_call.setdefault((path, options), model)
+                known.add(path)
     taken: set[str] = set()
     result = []
-    for path, model in by_path.items():
-        name = model.name if model.name not in taken else f"{model.name}~{_mark(path)}"
+    for model in by_call.values():
+        name = model.name if model.name not in taken else f"{model.name}~{_mark(model)}"
         taken.add(name)
         result.append(replace(model, name=name))
     return result
@@ -61,8 +69,8 @@ def _listed(sources: Iterable[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
             yield first, tuple(options)
 
 
-def _mark(path: Path) -> str:
-    return sha256(str(path).encode()).hexdigest()[:8]
+def _mark(model: FoundModel) -> str:
+    return sha256(shlex.join([str(model.path), *model.options]).encode()).hexdigest()[:8]
 
 
 def _found(source: str) -> Iterator[tuple[str, Path]]:

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from secrets import token_hex
-from typing import Any
+from typing import Any, TypeAlias
+
+SweepRow: TypeAlias = dict[str, Any]
+"""A model in the table."""
 
 TABLE = "sweep.parquet"
 FIGURES = ("transposes", "bytes_moved", "nodes")
 """What is told of a model as it was given and as it became."""
 
 
-def row_of(record: Mapping[str, Any]) -> dict[str, Any]:
+def row_of(record: Mapping[str, Any]) -> SweepRow:
     """A model in one row; what the command did not tell is null."""
     answer: Mapping[str, Any] = record.get("answer", {})
     before, after = answer.get("before") or {}, answer.get("after") or {}
@@ -53,14 +56,14 @@ def _operators(demands: Mapping[str, Any]) -> list[str]:
     return sorted({one.get("op_type") or "(border)" for one in named})
 
 
-def write_table(records: Sequence[Mapping[str, Any]], path: Path) -> list[Path]:
+def write_table(rows: Sequence[SweepRow], path: Path) -> list[Path]:
     """Write the table, if pyarrow is installed; which files were written is returned."""
     try:
         import pyarrow  # noqa: PLC0415 - an extra
         from pyarrow import parquet  # noqa: PLC0415 - an extra
     except ImportError:
         return []
-    table = pyarrow.Table.from_pylist([row_of(record) for record in records], _schema(pyarrow))
+    table = pyarrow.Table.from_pylist(rows, _schema(pyarrow))
     part = path.with_name(f".{path.name}.{token_hex(6)}")
     parquet.write_table(table, part)
     part.replace(path)

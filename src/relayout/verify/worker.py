@@ -43,10 +43,15 @@ def limit_memory(limit: int | None) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (ceiling, hardest))
 
 
-def end_with_parent() -> None:
-    """Let Linux end this process with the one that started it, even in the middle of a kernel."""
+def end_with_parent(parent: int | None = None) -> None:
+    """Let Linux end this process with the one that started it, even in the middle of a kernel.
+
+    With the id of that one, at once if it has ended already.
+    """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if parent is not None and os.getppid() != parent:
+        sys.exit(f"the process {parent} that started this one has ended")
 
 
 def _end_with_the_line() -> None:

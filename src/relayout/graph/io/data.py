@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 from secrets import token_hex
@@ -12,6 +13,7 @@ import onnx
 import onnx_ir as ir
 
 from relayout.errors import RelayoutError, quoted
+from relayout.graph.io.background import BlockWriter
 from relayout.graph.io.external import ExternalFiles
 from relayout.graph.io.merge import Inline
 from relayout.graph.io.streaming import blocks_of
@@ -29,6 +31,8 @@ class NewFiles:
     """The files and folders made for one model, so that they can be taken back."""
 
     made: list[Path] = field(default_factory=list)
+    on_their_way: list[Future[None]] = field(default_factory=list)
+    """For files that are whole, what is done once they are on the disk."""
 
     def create(self, path: Path) -> BinaryIO:
         """A new file; fails if there is anything at `path`, even a link."""
@@ -57,10 +61,16 @@ class NewFiles:
         part.rename(path)
         self.made[self.made.index(part)] = path
 
+    def reach_disk(self) -> None:
+        """Wait until all files are on the disk."""
+        for file in self.on_their_way:
+            file.result()
+
     def keep(self) -> None:
         self.made.clear()
 
     def take_back(self) -> None:
+        wait(self.on_their_way)
         for path in reversed(self.made):
             if path.is_dir():
                 path.rmdir()
@@ -76,14 +86,15 @@ class DataFile:
     folder: Path
     location: str
     files: NewFiles
-    _file: BinaryIO | None = None
+    _part: Path | None = None
+    _file: BlockWriter | None = None
 
     def write(self, tensor: ir.TensorProtocol, name: str) -> onnx.TensorProto:
         if tensor.dtype == ir.DataType.STRING or tensor.nbytes < SMALLEST:
             return Inline().write(tensor, name)
         file = self._opened()
-        file.write(bytes(-file.tell() % ALIGNMENT))
-        offset = file.tell()
+        file.write(bytes(-file.position % ALIGNMENT))
+        offset = file.position
         for block in blocks_of(tensor):
             file.write(block)
         message = onnx.TensorProto(
@@ -92,19 +103,25 @@ class DataFile:
             dims=tensor.shape.numpy(),
             data_location=onnx.TensorProto.EXTERNAL,
         )
-        entries = {"location": self.location, "offset": offset, "length": file.tell() - offset}
+        entries = {"location": self.location, "offset": offset, "length": file.position - offset}
         for key, value in entries.items():
             message.external_data.add(key=key, value=str(value))
         return message
 
-    def close(self) -> None:
+    def end(self) -> None:
+        """Wait until all is written; it may still be on its way to the disk."""
         if self._file is not None:
-            synchronise(self._file)
-            self._file.close()
+            self.files.on_their_way.append(self._file.end())
 
-    def _opened(self) -> BinaryIO:
+    def name(self) -> None:
+        """Give the file its name, now that it is whole."""
+        if self._part is not None:
+            self.files.rename(self._part, self.folder / self.location)
+
+    def _opened(self) -> BlockWriter:
         if self._file is None:
-            self._file = self.files.create(self.folder / self.location)
+            self._part = self.files.part_of(self.folder / self.location)
+            self._file = BlockWriter(self.files.create(self._part))
         return self._file
 
 

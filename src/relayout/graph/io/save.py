@@ -58,6 +58,10 @@ class Staged:
 
     def commit(self, documents: Sequence[Document] = ()) -> None:
         """Put the model in its place, in one step, and documents in theirs just before."""
+        try:
+            self.files.reach_disk()
+        except OSError as error:
+            raise cannot_write(self.destination.name, reason_of(error)) from None
         scratch = self.target.parent
         staged = [document.staged(self.files, scratch) for document in documents]
         hand_over([*staged, (self.path, self.destination)])
@@ -175,9 +179,11 @@ def _merged_with_data(loaded: LoadedModel, stage: Staged) -> onnx.ModelProto:
     location = free_location(stage.target, loaded.files)
     writer = DataFile(stage.target.parent, location, stage.files)
     try:
-        return merged(loaded, writer)
+        message = merged(loaded, writer)
     finally:
-        writer.close()
+        writer.end()
+    writer.name()
+    return message
 
 
 def _given_bytes(message: onnx.ModelProto) -> int:

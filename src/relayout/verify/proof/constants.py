@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby, permutations
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from relayout.verify.proof.canonical import Canonical
-from relayout.verify.proof.contents import Contents, as_bits, compact, forget_pages
+from relayout.verify.proof.canonical import Canonical, canonical, is_uniform
+from relayout.verify.proof.contents import Contents, forget_pages
 from relayout.verify.proof.lengths import Length
 from relayout.verify.proof.pieces import FREE, Dim, Piece, extent, free
 from relayout.verify.proof.table import Data, NotKnownError, TermTable, TermValue
 
 Array = np.ndarray[Any, Any]
 
-# Elements that are hashed at a time.
-BLOCK = 1 << 20
-# Orders of axes that no signature tells apart and that are all tried.
-TRIED_ORDERS = 24
 # Whole numbers that are read as lengths, at most.
 DATA_LIMIT = 64
 
@@ -45,7 +40,7 @@ def constant(table: TermTable, array: Array) -> TermValue:
 
 def numbers_of(contents: Contents, array: Array) -> Numbers:
     flat = np.ascontiguousarray(array).reshape(-1)
-    alike = flat.size > 1 and _uniform(flat, 0)
+    alike = flat.size > 1 and is_uniform(flat, 0)
     forget_pages(array)
     flat = flat[:1].copy() if alike else flat
     content = contents.number_of(flat)
@@ -74,12 +69,12 @@ def settled(table: TermTable, term: int, groups: Sequence[Dim]) -> tuple[int, li
     key = (table.terms[term], places)
     known = table.canonical.get(key)
     if known is None:
-        array = arranged(table.arrays[term], groups)
-        known = table.canonical[key] = canonical(array)
+        make = partial(arranged, table.arrays[term], groups)
+        known = table.canonical[key] = canonical(table.contents, make)
     if table.ledger is not None:
         known = _rounded(table, known, arranged(table.arrays[term], groups))
     forget_pages(table.arrays[term])
-    term = table.term("constant", known.dtype, known.shape, known.digest)
+    term = table.term("constant", known.dtype, known.shape, known.content)
     pieces = [Piece(table.base("of", term, i), 1, n) for i, n in enumerate(known.shape)]
     lengths = [extent(group) for group in groups]
     return term, [
@@ -118,88 +113,6 @@ def _whole(length: Length) -> int:
 
 def _outer_first(piece: Piece) -> int:
     return -_whole(piece.stride)
-
-
-def canonical(array: Array) -> Canonical:
-    """An array whatever the order of its axes; along some it may not change."""
-    kept = [axis for axis in range(array.ndim) if not _uniform(array, axis)]
-    places: list[int | None] = [None] * array.ndim
-    array = array[tuple(slice(None) if axis in kept else 0 for axis in range(array.ndim))]
-    order = _canonical_order(array)
-    for place, axis in enumerate(order):
-        places[kept[axis]] = place
-    array = array.transpose(order)
-    return Canonical(str(array.dtype), array.shape, _digest(array), tuple(places))
-
-
-def _uniform(array: Array, axis: int) -> bool:
-    """Whether the numbers do not change along an axis."""
-    if array.shape[axis] == 0 or array.dtype == object:
-        return False
-    array = np.moveaxis(array, axis, 0)
-    first, step = as_bits(array[:1]), max(1, BLOCK * len(array) // array.size)
-    if not np.array_equal(first, as_bits(array[-1:])):
-        return False
-    parts = (array[start : start + step] for start in range(1, len(array) - 1, step))
-    return all(bool(np.all(as_bits(part) == first)) for part in parts)
-
-
-def _canonical_order(array: Array) -> tuple[int, ...]:
-    """An order of axes that does not depend on the order in which they are given."""
-    lengths = array.shape
-    ties = {n for n in lengths if lengths.count(n) > 1}
-    signatures = _signatures(array, [axis for axis, n in enumerate(lengths) if n in ties])
-    keys = {axis: (n, signatures.get(axis, b"")) for axis, n in enumerate(lengths)}
-    ranked = sorted(range(array.ndim), key=keys.__getitem__)
-    groups = [list(group) for _, group in groupby(ranked, key=keys.__getitem__)]
-    orders: list[tuple[int, ...]] = [()]
-    for group in groups:
-        orders = [(*order, *part) for order in orders for part in permutations(group)]
-        if len(orders) > TRIED_ORDERS:
-            return tuple(ranked)
-    return (
-        min(orders, key=lambda order: _digest(array.transpose(order))) if orders[1:] else orders[0]
-    )
-
-
-def _signatures(array: Array, axes: Iterable[int]) -> dict[int, bytes]:
-    """By axis, a digest of what lies at each place along it, whatever the order of the others."""
-    axes = list(axes)
-    if not axes or array.dtype == object:
-        return dict.fromkeys(axes, b"")
-    sums = {axis: np.zeros(array.shape[axis], np.uint64) for axis in axes}
-    rows = max(1, BLOCK * array.shape[0] // array.size)
-    for start in range(0, array.shape[0], rows):
-        bits = as_bits(compact(array[start : start + rows]))
-        for axis in axes:
-            others = tuple(i for i in range(array.ndim) if i != axis)
-            part = bits.sum(axis=others, dtype=np.uint64)
-            if axis == 0:
-                sums[0][start : start + rows] = part
-            else:
-                sums[axis] += part
-    return {axis: hashlib.sha256(one.tobytes()).digest() for axis, one in sums.items()}
-
-
-def _digest(array: Array) -> bytes:
-    hashed = hashlib.sha256()
-    if array.dtype == object:
-        hashed.update(repr(array.tolist()).encode())
-        return hashed.digest()
-    for block in _blocks(array):
-        hashed.update(compact(block).reshape(-1).view(np.uint8).data)
-    return hashed.digest()
-
-
-def _blocks(array: Array) -> Iterable[Array]:
-    """Parts of the array in order, so that no copy of the whole is made."""
-    if array.ndim == 0 or array.size <= BLOCK:
-        yield array
-        return
-    rows = max(1, BLOCK * array.shape[0] // array.size)
-    for start in range(0, array.shape[0], rows):
-        block = array[start : start + rows]
-        yield from (_blocks(block[0]) if rows == 1 else [block])
 
 
 def _data(array: Array) -> Data | None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import mmap
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from relayout.verify.proof.cores import on_cores
+
 Array = np.ndarray[Any, Any]
+Make: TypeAlias = Callable[[], Array]
 
 # Elements that are looked at to find arrays that may be the same.
 LOOKED_AT = 64
@@ -23,34 +26,59 @@ MOST_MAPPED = 1 << 26
 
 @dataclass
 class Contents:
-    """Vectors met so far, by type, length and a few of their elements."""
+    """Arrays met so far, by type, lengths and a few of their elements."""
 
-    known: dict[Hashable, list[tuple[int, Array]]] = field(default_factory=dict)
+    known: dict[Hashable, list[tuple[int, Make]]] = field(default_factory=dict)
     count: int = 0
 
-    def number_of(self, flat: Array) -> int:
-        """A number that only vectors of the same bits share."""
-        met = self.known.setdefault(_glance(flat), [])
+    def number_of(self, array: Array, make: Make | None = None) -> int:
+        """A number that only arrays of the same lengths and bits share.
+
+        An array that can be made again need not be kept.
+        """
+        met = self.known.setdefault(_glance(array), [])
         for number, other in met:
-            if _same_vectors(flat, other):
+            if _same(array, other()):
                 return number
         self.count += 1
-        met.append((self.count, flat))
+        met.append((self.count, make or (lambda: array)))
         return self.count
 
 
-def _glance(flat: Array) -> Hashable:
-    some = flat[:: max(1, flat.size // LOOKED_AT)]
-    shown = repr(some.tolist()) if flat.dtype == object else some.tobytes()
-    return str(flat.dtype), flat.size, shown
+def _glance(array: Array) -> Hashable:
+    some = array
+    if array.size > LOOKED_AT:
+        places = np.arange(0, array.size, array.size // LOOKED_AT)
+        some = array[np.unravel_index(places, array.shape)]
+    shown = repr(some.tolist()) if array.dtype == object else some.tobytes()
+    return str(array.dtype), array.shape, shown
 
 
-def _same_vectors(one: Array, other: Array) -> bool:
-    starts = range(0, one.size, BLOCK)
-    return all(same_bits(one[at : at + BLOCK], other[at : at + BLOCK]) for at in starts)
+def _same(one: Array, other: Array) -> bool:
+    pairs = zip(blocks(one), blocks(other), strict=True)
+    return all(on_cores(lambda pair: same_bits(compact(pair[0]), compact(pair[1])), pairs))
+
+
+def blocks(array: Array) -> Iterator[Array]:
+    """Parts of the array in order, so that no copy of the whole is made."""
+    if array.ndim == 0 or array.size <= BLOCK:
+        yield array
+        return
+    for part in row_parts(array):
+        block = array[part]
+        yield from (blocks(block[0]) if len(block) == 1 and array.ndim > 1 else [block])
+
+
+def row_parts(array: Array) -> list[slice]:
+    """The places along the first axis, in parts of at most a block unless a single one has more."""
+    length = len(array)
+    rows = max(1, BLOCK * length // max(1, array.size))
+    return [slice(start, min(start + rows, length)) for start in range(0, length, rows)]
 
 
 def same_bits(one: Array, other: Array) -> bool:
+    if one.dtype != object and one.dtype.itemsize > 8:
+        return one.tobytes() == other.tobytes()
     return bool(np.array_equal(as_bits(one), as_bits(other)))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from mmap import ACCESS_READ, ALLOCATIONGRANULARITY, mmap
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,6 +35,14 @@ class StoredPlace(NamedTuple):
     dims: tuple[int, ...]
 
 
+class DataPlace(NamedTuple):
+    """A file that holds data, and what only it has."""
+
+    path: Path
+    device: int
+    file: int
+
+
 @dataclass(frozen=True)
 class DataFolder:
     """Where the data of a model lies."""
@@ -42,6 +50,8 @@ class DataFolder:
     folder: Path
     roots: tuple[Path, ...]
     """Real folders that data may lie in: the model's, and that of the file a link leads to."""
+    _files: dict[str, DataPlace] = field(default_factory=dict, compare=False)
+    """By location, since many tensors lie in one file."""
 
     @classmethod
     def of(cls, model: Path) -> DataFolder:
@@ -65,26 +75,27 @@ class DataFolder:
 
     def place(self, tensor: onnx.TensorProto) -> StoredPlace:
         entries = _entries(tensor)
-        status = self._file(entries["location"]).stat()
+        _, device, file = self._file(entries["location"])
         offset = int(entries.get("offset", 0))
-        return StoredPlace(
-            status.st_dev, status.st_ino, offset, tensor.data_type, tuple(tensor.dims)
-        )
+        return StoredPlace(device, file, offset, tensor.data_type, tuple(tensor.dims))
 
     def _mapped(self, tensor: onnx.TensorProto, dtype: np.dtype[Any]) -> Array:
         entries = _entries(tensor)
         offset, count = int(entries.get("offset", 0)), math.prod(tensor.dims)
         spare = offset % ALLOCATIONGRANULARITY
         length = spare + count * dtype.itemsize
-        with self._file(entries["location"]).open("rb") as file:
+        with self._file(entries["location"]).path.open("rb") as file:
             window = mmap(file.fileno(), length, access=ACCESS_READ, offset=offset - spare)
         return np.frombuffer(window, dtype, count, spare).reshape(tuple(tensor.dims))
 
-    def _file(self, location: str) -> Path:
-        path = (self.folder / location).resolve(strict=True)
-        if not any(path.is_relative_to(root) for root in self.roots):
-            raise ValueError(f"data in {location!r}, which leads out of the model's folder")
-        return path
+    def _file(self, location: str) -> DataPlace:
+        if location not in self._files:
+            path = (self.folder / location).resolve(strict=True)
+            if not any(path.is_relative_to(root) for root in self.roots):
+                raise ValueError(f"data in {location!r}, which leads out of the model's folder")
+            status = path.stat()
+            self._files[location] = DataPlace(path, status.st_dev, status.st_ino)
+        return self._files[location]
 
 
 def shared_places(
