@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from relayout.assign.choose import ChooseLayouts
 from relayout.assign.strategies.registry import (
@@ -37,16 +37,7 @@ from relayout.optimizer.attempts import (
 )
 from relayout.optimizer.certificates import Taken
 from relayout.optimizer.delivery import Comparing, Delivery, Stage, check_names, deliver
-from relayout.optimizer.measuring import (
-    Measuring,
-    candidates,
-    check_measurable,
-    ranked,
-    with_kept,
-    words_of,
-)
 from relayout.optimizer.offers import offers
-from relayout.optimizer.pages import run_page
 from relayout.optimizer.pipeline import split_slow_transposes
 from relayout.optimizer.prepare import Prepared, as_asked, fixed, measured_by, prepare
 from relayout.optimizer.report_files import ReportFiles
@@ -66,6 +57,9 @@ from relayout.targets.target import (
 )
 from relayout.verify.isolated import compare_isolated
 from relayout.verify.verdict import NumericOptions
+
+if TYPE_CHECKING:
+    from relayout.optimizer.measuring import Measuring
 
 Ready: TypeAlias = Callable[[Result], None]
 """Called with what is about to be written."""
@@ -165,6 +159,8 @@ def optimize(
     frees = free_inputs, free_outputs
     terms = Terms(objective, runtime, inputs.dims, *frees, no_figure_grows=prefers)
     if measure is not None:
+        from relayout.optimizer.measuring import check_measurable
+
         check_measurable(terms)
     stage("reading")
     given = load(source, allow_hard_links=hard_links)
@@ -243,6 +239,8 @@ def _fastest(
     measuring: Measuring,
 ) -> Result:
     """The candidate that is the fastest in the target's runtime and computes the same."""
+    from relayout.optimizer.measuring import candidates, ranked, with_kept, words_of
+
     results = {
         words_of(candidate): road.made(searching.of(candidate), candidate)
         for candidate in candidates(terms)
@@ -367,6 +365,8 @@ class _Road:
                 proof = delivered.certified(delivery.staged)
                 yield Document(self.certificate, json.dumps(proof).encode())
             if self.reports.are_asked:
+                from relayout.optimizer.pages import run_page
+
                 self.stage("drawing")
                 yield from self.reports.documents(run_page(delivered))
             self.ready(delivered)
