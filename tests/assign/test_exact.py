@@ -2,16 +2,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from random import Random
+from time import monotonic, sleep
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from relayout.assign.certificate import verify
-from relayout.assign.component import Decided, Persistent
+from relayout.assign.component import Component, Decided, Persistent
 from relayout.assign.encoding import certificate
 from relayout.assign.problem import LayoutProblem, Operator, Value, Variant, as_given, evaluate
-from relayout.assign.strategies.exact import solve
+from relayout.assign.strategies.branch import solve_by_branching
+from relayout.assign.strategies.components import split
+from relayout.assign.strategies.exact import decide, solve
 from tests.assign.random_problems import CHOICES, SHAPES, Shape, brute_force, random_problem, size
 
 
@@ -63,6 +66,28 @@ def twisted(copies: int) -> LayoutProblem:
 def test_a_twist_costs_a_copy_wherever_it_is() -> None:
     assignment = solve(twisted(5))
     assert (assignment.cost, assignment.optimal) == (5, True)
+
+
+def disputed(readers: int) -> LayoutProblem:
+    """A tensor in any of three orders, and readers that want it in one each."""
+    source = Operator("x", (), (0,), tuple(Variant((), (order,)) for order in range(3)))
+    sinks = [Operator(f"y{i}", (0,), (), (Variant((i % 3,), ()),)) for i in range(readers)]
+    return LayoutProblem((source, *sinks), (Value("v", ("abc", "bca", "cab"), 1),))
+
+
+def test_a_component_that_was_interrupted_is_decided_anew_in_the_time_left() -> None:
+    components = [each for count in (3, 4) for each in split(disputed(count))]
+    asked: list[int] = []
+
+    def interrupted_once(component: Component, deadline: float) -> Decided:
+        asked.append(len(component.members))
+        if len(asked) == 1:
+            sleep(max(0.0, deadline - monotonic()))
+        return solve_by_branching(component, deadline)
+
+    decided = decide(components, monotonic() + 0.4, interrupted_once)
+    assert asked == [4, 5, 4]
+    assert sum(each.cost for each in decided) == sum(each.bound for each in decided) == 4
 
 
 def test_a_model_that_is_best_as_given_stays_as_given() -> None:

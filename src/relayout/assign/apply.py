@@ -17,7 +17,7 @@ from relayout.graph.read import NodeView
 from relayout.graph.region import subgraphs_of
 from relayout.layout.permutation import Permutation
 from relayout.layout.shuffle import StoredOrder
-from relayout.layout.transport import Changes, Transport
+from relayout.layout.transport import AS_GIVEN, Changes, Transport
 from relayout.ops.bodies import has_ties
 from relayout.ops.control import Border, Side, body_borders, scan_axes
 from relayout.ops.quantised_groups import breaks_quantised_group
@@ -123,7 +123,7 @@ class Writer:
         operands = self._operands(node, inputs)
         changes = Changes(attributes=_moved_axes(self.part.region(node).view(node), ties))
         editor = self.editors[self.part.parent_graph(node)]
-        if changes != Changes() or any(results):
+        if changes != AS_GIVEN or any(results):
             self._restate(node, Transport(inputs, results, changes), operands)
             release(editor, node)
             return
@@ -185,7 +185,7 @@ def _moved_axes(view: NodeView, ties: Sequence[tuple[TieDraft, Transport]]) -> d
 
 def _is_unchanged(transport: Transport) -> bool:
     moved = any(order is not None for order in (*transport.inputs, *transport.outputs))
-    return not moved and transport.changes == Changes()
+    return not moved and transport.changes == AS_GIVEN
 
 
 def apply(formulation: Formulation, choice: Sequence[int], names: Names) -> Counter[str]:

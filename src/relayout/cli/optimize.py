@@ -107,9 +107,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _measuring(options: argparse.Namespace) -> Measuring | None:
-    from relayout.optimizer.measuring import Measuring
-
     if options.measure:
+        from relayout.optimizer.measuring import Measuring
+
         return Measuring(threads=1 if options.threads is None else options.threads)
     if options.threads is not None:
         raise RelayoutError("--threads goes with --measure")

@@ -44,8 +44,8 @@ class Names:
         return heir
 
     def _collect(self, graph: ir.Graph) -> None:
-        self.taken.update(value.name or "" for value in graph.inputs)
+        nodes = list(graph)
+        self.taken.update([value.name or "" for value in graph.inputs])
         self.taken.update(graph.initializers)
-        for node in graph:
-            self.taken.add(node.name or "")
-            self.taken.update([value.name or "" for value in node.outputs])
+        self.taken.update([node.name or "" for node in nodes])
+        self.taken.update([value.name or "" for node in nodes for value in node.outputs])

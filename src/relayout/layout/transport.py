@@ -94,7 +94,8 @@ class Changes:
         )
 
 
-_AS_IT_WAS = Changes()
+AS_GIVEN = Changes()
+"""The changes of a node that stays as it was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,7 @@ class Transport:
 
     inputs: tuple[StoredOrder | None, ...]
     outputs: tuple[StoredOrder | None, ...]
-    changes: Changes = _AS_IT_WAS
+    changes: Changes = AS_GIVEN
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import onnx_ir as ir
 
 from relayout.graph.read import is_op, shape_of
 from relayout.graph.region import KERNEL_DOMAIN, regions_of
-from relayout.layout.transport import Changes
+from relayout.layout.transport import AS_GIVEN, Changes
 from relayout.ops.facts import Evaluation
 from relayout.ops.pointwise import PRODUCT, SUM
 from relayout.ops.registry import facts_named, facts_of
@@ -21,7 +21,7 @@ def has_quantised_groups(model: ir.Model) -> bool:
 
 def breaks_quantised_group(node: ir.Node, changes: Changes) -> bool:
     """Whether runtimes compute a product in bytes with its quantisers, but not as restated."""
-    return _is_group(node, Changes()) and not _is_group(node, changes)
+    return _is_group(node, AS_GIVEN) and not _is_group(node, changes)
 
 
 def _is_group(node: ir.Node, changes: Changes) -> bool:

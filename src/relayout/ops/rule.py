@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from relayout.graph.read import NodeView
 from relayout.layout.permutation import AxisError, Permutation
-from relayout.layout.transport import Changes, Refusal, Transport
+from relayout.layout.transport import AS_GIVEN, Changes, Refusal, Transport
 
 TransportRule: TypeAlias = Callable[[NodeView, Permutation], Transport | Refusal]
 PullRule: TypeAlias = Callable[[NodeView, Permutation], Permutation | Refusal]
@@ -109,10 +109,10 @@ def unchanged(view: NodeView) -> Transport:
     return Transport((None,) * view.arity, (None,) * view.results)
 
 
-def lead_only(view: NodeView, order: Permutation, changes: Changes | None = None) -> Transport:
+def lead_only(view: NodeView, order: Permutation, changes: Changes = AS_GIVEN) -> Transport:
     """Operand 0 and every result are stored in `order`; the other operands are as they were."""
     inputs = (order, *(None,) * (view.arity - 1))
-    return Transport(inputs, (order,) * view.results, changes or Changes())
+    return Transport(inputs, (order,) * view.results, changes)
 
 
 def barrier(reason: str) -> OpRule:

@@ -230,7 +230,8 @@ class Search:
         most = target.max_rank
         if most is None:
             return False
-        return most_axes(made.ir) > max(most, most_axes(self.prepared.informed.ir))
+        found = most_axes(made.ir)
+        return found > most and found > most_axes(self.prepared.informed.ir)
 
     def _tried(self, attempt: Attempt) -> Trial:
         nodes, number = self.prepared.before.nodes, len(self.trials) + 1

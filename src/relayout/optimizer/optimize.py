@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
+from typing import TYPE_CHECKING
 
 from relayout.assign.strategies.registry import (
     DEFAULT_SECONDS,
@@ -23,19 +24,8 @@ from relayout.graph.io.sources import ModelSource
 from relayout.ops.measure import Objective
 from relayout.optimizer.asked_form import destinations, within_given_rank
 from relayout.optimizer.asked_layouts import in_asked_layouts
-from relayout.optimizer.attempts import (
-    ROUNDING_SHOWS,
-    Search,
-)
+from relayout.optimizer.attempts import ROUNDING_SHOWS, Search
 from relayout.optimizer.delivery import Comparing, Stage, check_names
-from relayout.optimizer.measuring import (
-    Measuring,
-    candidates,
-    check_measurable,
-    ranked,
-    with_kept,
-    words_of,
-)
 from relayout.optimizer.offers import offers
 from relayout.optimizer.prepare import Prepared, as_asked, prepare
 from relayout.optimizer.report_files import ReportFiles
@@ -53,6 +43,9 @@ from relayout.targets.target import (
 )
 from relayout.verify.isolated import compare_isolated
 from relayout.verify.verdict import NumericOptions
+
+if TYPE_CHECKING:
+    from relayout.optimizer.measuring import Measuring
 
 MORE_AXES = "tensors have more axes than those of the given model; --max-rank N forbids that"
 ROUGH = "what changes rounding was left out, since quantisers turned it into whole steps"
@@ -149,6 +142,8 @@ def optimize(
     frees = free_inputs, free_outputs
     terms = Terms(objective, runtime, inputs.dims, *frees, no_figure_grows=prefers)
     if measure is not None:
+        from relayout.optimizer.measuring import check_measurable
+
         check_measurable(terms)
     stage("reading")
     given = load(source, allow_hard_links=hard_links)
@@ -227,6 +222,8 @@ def _fastest(
     measuring: Measuring,
 ) -> Result:
     """The candidate that is the fastest in the target's runtime and computes the same."""
+    from relayout.optimizer.measuring import candidates, ranked, with_kept, words_of
+
     results = {
         words_of(candidate): road.made(searching.of(candidate), candidate)
         for candidate in candidates(terms)

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from relayout.graph.io.destination import Destination, Document, Output, cannot_write, reason_of
-from relayout.report.explorer import GRAPHS, NODE_DATA, explorer_files
-from relayout.report.html.page import Page
+
+if TYPE_CHECKING:
+    from relayout.report.html.page import Page
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +38,16 @@ class ReportFiles:
         if self.page is not None:
             yield Document(self.page, page.html().encode())
         if self.graphs:
+            from relayout.report.explorer import explorer_files
+
             contents = explorer_files(page.title, page.before, page.after)
             for name, place in self.graphs:
                 yield Document(place, json.dumps(contents[name]).encode())
 
 
 def _files(folder: Path) -> Iterator[tuple[str, Destination]]:
+    from relayout.report.explorer import GRAPHS, NODE_DATA
+
     try:
         folder.mkdir(exist_ok=True)
     except OSError as error:

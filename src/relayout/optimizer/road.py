@@ -17,7 +17,6 @@ from relayout.optimizer.asked_form import written_out
 from relayout.optimizer.attempts import ENLARGES, KEPT, NOTHING_BETTER, Search, Trial
 from relayout.optimizer.certificates import Taken
 from relayout.optimizer.delivery import Comparing, Delivery, Stage, deliver
-from relayout.optimizer.pages import run_page
 from relayout.optimizer.pipeline import split_slow_transposes
 from relayout.optimizer.prepare import Prepared, fixed, measured_by
 from relayout.optimizer.report_files import ReportFiles
@@ -125,6 +124,8 @@ class Road:
                 proof = delivered.certified(delivery.staged)
                 yield Document(self.certificate, json.dumps(proof).encode())
             if self.reports.are_asked:
+                from relayout.optimizer.pages import run_page
+
                 self.stage("drawing")
                 yield from self.reports.documents(run_page(delivered))
             self.ready(delivered)

@@ -21,7 +21,7 @@ from relayout.graph.io.load import reloaded
 from relayout.graph.io.model import LoadedModel
 from relayout.graph.io.save import to_proto
 from relayout.graph.read import shape_of
-from relayout.layout.transport import Changes
+from relayout.layout.transport import AS_GIVEN, Changes
 from relayout.optimizer.attempts import NO_BETTER, Search, Trial
 from relayout.optimizer.pipeline import CHOICE, Outcome, split_axes
 from relayout.optimizer.prepare import prepare
@@ -138,7 +138,7 @@ def _has_unit_axis(shape: Sequence[object] | None) -> bool:
 
 def _is_other_operator(changes: Changes) -> bool:
     """Whether more than parameters change, so that the rules of other operators apply."""
-    return replace(changes, attributes={}, constants={}) != Changes()
+    return replace(changes, attributes={}, constants={}) != AS_GIVEN
 
 
 def best_form(

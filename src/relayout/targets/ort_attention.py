@@ -21,9 +21,10 @@ PROJECTED = ("Transpose", "Reshape", "Add", "MatMul")
 
 def copies_price(view: NodeView, prices: RuntimePrices, dims: Mapping[str, int]) -> int:
     """Nanoseconds in which MultiHeadAttention brings heads forward, and back in its result."""
-    node, heads = view.node, view.integer("num_heads", 1)
+    node = view.node
     if (node.domain, node.op_type) != (CONTRIB_DOMAIN, MULTI_HEAD):
         return 0
+    heads = view.integer("num_heads", 1)
     moved = (*node.inputs[:3], node.outputs[0])
     return sum(_heads_moved(value, heads, prices, dims) for value in moved)
 

@@ -10,7 +10,7 @@ import onnx_ir as ir
 from relayout.graph.read import constant_of, is_op, perm_of, shape_of
 from relayout.graph.region import Region, regions_of
 from relayout.layout.moves import Move
-from relayout.layout.transport import Changes
+from relayout.layout.transport import AS_GIVEN
 from relayout.ops.measure import (
     Measure,
     bytes_inside,
@@ -95,7 +95,7 @@ class Prediction:
         inside += copies_price(view, self.prices, self.dims)
         inside += self.target.extra_price(view, self.prices, self.dims)
         inside += reduction_price(view, None, self.prices, self.dims)
-        return self.prices.node + inside + form_price(view, Changes(), self.prices, self.dims)
+        return self.prices.node + inside + form_price(view, AS_GIVEN, self.prices, self.dims)
 
     def _transpose(self, region: Region, node: ir.Node) -> int:
         source, order = node.inputs[0], perm_of(node)

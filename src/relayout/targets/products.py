@@ -26,8 +26,10 @@ def form_price(
     flags, or its constant first, takes in no bias.
     """
     node = view.node
+    if (node.domain, node.op_type) not in PRODUCTS:
+        return 0
     first = shape_of(node.inputs[0]) if node.inputs else None
-    if (node.domain, node.op_type) not in PRODUCTS or not first:
+    if not first:
         return 0
     operands = _operands(node, changes)
     elements = prod(lengths_of(first, dims))

@@ -18,6 +18,8 @@ def reduction_price(
     view: NodeView, order: StoredOrder | None, prices: RuntimePrices, dims: Mapping[str, int]
 ) -> int:
     """Nanoseconds that a reduction takes longer if its operand is stored in this order."""
+    if not _may_reduce(view):
+        return 0
     shape = shape_of(view.node.inputs[0]) if view.node.inputs else None
     axes = _axes(view, shape) if shape else ()
     if not shape or not axes:
@@ -29,10 +31,12 @@ def reduction_price(
     return prices.reduced_across.nanoseconds(prod(lengths), 0) if is_across else 0
 
 
+def _may_reduce(view: NodeView) -> bool:
+    return view.op_type.startswith(("Reduce", "Global")) and not view.node.domain
+
+
 def _axes(view: NodeView, shape: Shape) -> tuple[int, ...]:
     """The axes that are reduced; none where the operator does something else."""
-    if view.node.domain:
-        return ()
     if is_op(view.node, "GlobalAveragePool", "GlobalMaxPool"):
         return tuple(range(2, len(shape)))
     axes = reduced_axes(view, len(shape)) if view.op_type.startswith("Reduce") else ()

@@ -9,7 +9,6 @@ from typing import Any
 
 from relayout.errors import RelayoutError
 from relayout.timing.engines import Engine, EngineError, Feeds, RunModel
-from relayout.timing.feeds import feeds_of
 from relayout.timing.ratio import PairedRatio
 from relayout.timing.turns import CORE_TIME, WALL_TIME, Clock, Times, Turns
 from relayout.verify.verdict import NumericOptions
@@ -99,6 +98,8 @@ def contest(
     Each of the two takes at most about so many seconds. A file that is slower on one thread is not
     run on more.
     """
+    from relayout.timing.feeds import feeds_of
+
     feeds = feeds_of(files[GIVEN], options)
     on_core = _Race(engine, feeds, 1, CORE_TIME, seconds)
     entrants = tuple(on_core.entrants(files))

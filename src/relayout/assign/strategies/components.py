@@ -87,21 +87,20 @@ class _ComponentDrafts:
         """An operator as each component sees it that it is at home in or touches."""
         here = self.here
         _, reads, writes = row.variants[0]
-        read = [value for value, _ in reads]
-        written = [value for value, _ in writes]
-        touched = dict.fromkeys([home, *[here[value] for value in read + written]])
-        touched.pop(_NOWHERE, None)
-        for number in touched:
+        places: dict[int, int] = {}
+        for number in {home, *[here[v] for v, _ in reads], *[here[v] for v, _ in writes]}:
+            if number == _NOWHERE:
+                continue
             is_home = number == home
             options = self._options(number, row) if is_home else self._only_option(number, row)
-            position = len(self.members[number])
+            places[number] = len(self.members[number])
             self.members[number].append(Member(index, row.name, is_home, options))
-            for value in written:
-                if here[value] == number:
-                    self.producers[value] = position
-            for value in dict.fromkeys(read):
-                if here[value] == number:
-                    self.readers[value].append(position)
+        for value, _ in writes:
+            if here[value] != _NOWHERE:
+                self.producers[value] = places[here[value]]
+        for value in dict.fromkeys([value for value, _ in reads]):
+            if here[value] != _NOWHERE:
+                self.readers[value].append(places[here[value]])
 
     def _options(self, number: int, row: _OperatorRow) -> tuple[Option, ...]:
         """One option per distinct set of orders, each at its least price."""
@@ -168,11 +167,12 @@ def _open_row(member: Member, options: Sequence[int]) -> _OperatorRow:
 
 def _moving(operator: Operator) -> list[int]:
     """The values an operator touches in more than one order."""
-    if len(operator.variants) == 1:
+    count = len(operator.variants)
+    if count == 1:
         return []
     columns = zip(*[variant.reads + variant.writes for variant in operator.variants], strict=True)
     ports = operator.operands + operator.results
-    return [v for v, orders in zip(ports, columns, strict=True) if len(set(orders)) > 1]
+    return [v for v, orders in zip(ports, columns, strict=True) if orders.count(orders[0]) < count]
 
 
 def _moving_open(member: Member, options: Sequence[int]) -> list[int]:
@@ -190,9 +190,10 @@ def _roots(count: int, groups: Iterable[Sequence[int]]) -> list[int]:
     parents = list(range(count))
     touched = [False] * count
     for group in groups:
+        root = _find(parents, group[0]) if group else _FORCED
         for value in group:
             touched[value] = True
-            parents[_find(parents, value)] = _find(parents, group[0])
+            parents[_find(parents, value)] = root
     return [_find(parents, value) if touched[value] else _FORCED for value in range(count)]
 
 

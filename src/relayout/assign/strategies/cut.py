@@ -57,14 +57,13 @@ class CutNetwork:
 
     def add(self, copy: LabelCopy, producer: int, wanting: Sequence[tuple[int, int]]) -> None:
         """A copy of what a producer stores that nodes want at its label, each for a reader."""
-        hub = producer
+        hub, price = producer, copy.price
         if len(wanting) > 1:
             hub = self.choice()
-            self._arc(*_towards(copy.label, producer, hub), copy.price)
+            self._arc(*_towards(copy.label, producer, hub), price)
         for node, reader in wanting:
-            tail, head = _towards(copy.label, hub, node)
-            edge = self._arc(tail, head, copy.price)
-            self._demands.append((tail, head, edge, reader, copy))
+            tail, head = (hub, node) if copy.label else (node, hub)
+            self._demands.append((tail, head, self._arc(tail, head, price), reader, copy))
 
     def cut(self) -> MinimumCut:
         """The cut of least cost with the most nodes at label 0.

@@ -22,7 +22,7 @@ def solve(problem: LayoutProblem, budget_seconds: float = 10.0) -> Assignment:
     """A choice of least cost with its proof; after the budget the best found, with its gap."""
     deadline = monotonic() + budget_seconds
     with paused_collector():
-        parts = _decide(split(problem), deadline, partial(_fix_and_search, SearchOnce()))
+        parts = decide(split(problem), deadline, partial(_fix_and_search, SearchOnce()))
     choice = _choice(len(problem.operators), parts)
     cost, bound = sum(part.cost for part in parts), sum(part.bound for part in parts)
     if evaluate(problem, choice) != cost:
@@ -30,7 +30,7 @@ def solve(problem: LayoutProblem, budget_seconds: float = 10.0) -> Assignment:
     return Assignment(choice, cost, bound, tuple(parts), _notes(parts, budget_seconds))
 
 
-def _decide(
+def decide(
     components: list[Component], deadline: float, decide_hard: Callable[[Component, float], Decided]
 ) -> list[Decided]:
     """The components in the order given; the hard ones share the time, small ones first."""
@@ -45,10 +45,34 @@ def _decide(
             hard.append((index, component))
         else:
             decided[index] = solve_two_orders(component, labels)
-    for count, (index, component) in enumerate(sorted(hard, key=_weight)):
-        share = (deadline - monotonic()) / (len(hard) - count)
-        decided[index] = decide_hard(component, monotonic() + share)
+    waiting = sorted(hard, key=_weight)
+    while waiting:
+        waiting = _decide_waiting(waiting, deadline, decide_hard, decided)
+        if monotonic() >= deadline:
+            break
     return [decided[index] for index in range(len(components))]
+
+
+def _decide_waiting(
+    waiting: list[tuple[int, Component]],
+    deadline: float,
+    decide_hard: Callable[[Component, float], Decided],
+    decided: dict[int, Decided],
+) -> list[tuple[int, Component]]:
+    """Decide each within its share of the time; those for which it was not enough.
+
+    They are decided anew while others have left time over: what is decided depends on how long
+    anything took only where all the time is spent.
+    """
+    late = []
+    for count, case in enumerate(waiting):
+        index, component = case
+        until = monotonic() + (deadline - monotonic()) / (len(waiting) - count)
+        found = decide_hard(component, until)
+        decided[index] = min(found, decided.get(index, found), key=_rank)
+        if monotonic() >= until:
+            late.append(case)
+    return late
 
 
 def _fix_and_search(search: SearchOnce, component: Component, deadline: float) -> Decided:
@@ -56,7 +80,7 @@ def _fix_and_search(search: SearchOnce, component: Component, deadline: float) -
     steps, allowed = persistent(component, deadline)
     if not steps:
         return search(component, deadline)
-    parts = _decide(split_open(component, allowed), deadline, search)
+    parts = decide(split_open(component, allowed), deadline, search)
     variants = _choice(len(component.members), parts)
     chosen = tuple(options[v] for options, v in zip(allowed, variants, strict=True))
     cost, bound = sum(part.cost for part in parts), sum(part.bound for part in parts)
@@ -72,6 +96,11 @@ def _choice(operators: int, parts: list[Decided]) -> tuple[int, ...]:
             if member.home:
                 choice[member.operator] = member.options[option].variant
     return tuple(choice)
+
+
+def _rank(decided: Decided) -> tuple[int, int]:
+    """Less is better: the cost, then how far below it the proved bound is."""
+    return decided.cost, decided.cost - decided.bound
 
 
 def _weight(case: tuple[int, Component]) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate
 from time import monotonic
+from typing import NamedTuple
 
 from relayout.assign.bound import every_option
 from relayout.assign.component import Component, Option, Persistency, ValueOrder
@@ -14,8 +15,15 @@ from relayout.assign.strategies.cut import NODE_OF_LABEL, CutNetwork, LabelCopy
 _ORDERS = 1, 0
 """The order of every value inside a label, and outside it, as `one_against_rest` states it."""
 _INSIDE, _OUTSIDE = NODE_OF_LABEL
-_NONE = -1
-"""The label of an option without ports."""
+
+
+class _PricedValue(NamedTuple):
+    """A value with one price for all its copies, which is not nothing."""
+
+    place: int
+    price: int
+    producer: int
+    readers: tuple[int, ...]
 
 
 def persistent(component: Component, deadline: float) -> tuple[list[Persistency], Allowed]:
@@ -32,15 +40,25 @@ def persistent(component: Component, deadline: float) -> tuple[list[Persistency]
 
 
 class _LabelledComponent:
-    """A component with the label of each option, and the options left by the steps taken."""
+    """A component with the options of each label, and those left by the steps taken."""
 
     def __init__(self, component: Component) -> None:
         self.component = component
         self.allowed = every_option(component)
         self.ports = _labels(component)
         numbers = {port: label for label, ports in enumerate(self.ports) for port in ports}
-        self.labels = [
-            [_label(option, numbers) for option in member.options] for member in component.members
+        self.options: list[list[tuple[int, int]]] = [[] for _ in self.ports]
+        """By label: (member, option) of the options that have it at their ports."""
+        for index, member in enumerate(component.members):
+            for place, option in enumerate(member.options):
+                port = _first_port(option)
+                if port is not None:
+                    self.options[numbers[port]].append((index, place))
+        # No copy is asked of a value with prices by pair: no member at one can have a label.
+        self.values = [
+            _PricedValue(index, value.copy_price, value.producer, value.readers)
+            for index, value in enumerate(component.values)
+            if isinstance(value.copy_price, int) and value.copy_price
         ]
 
     def step(self, label: int) -> Persistency | None:
@@ -48,15 +66,16 @@ class _LabelledComponent:
 
         None where the question whether to have this label or any other cannot be asked.
         """
-        network = CutNetwork()
-        nodes = self._nodes(network, label) if self._is_priced(label) else None
-        if nodes is None:
+        inside = self._inside(label) if self._is_priced(label) else None
+        if inside is None:
             return None
-        _add_values(network, self.component, nodes)
+        network = CutNetwork()
+        nodes = self._nodes(network, inside)
+        _add_values(network, self.values, nodes)
         at_zero, proof = network.cut()
-        kept = [m for m, node in enumerate(nodes) if node not in NODE_OF_LABEL and at_zero[node]]
+        kept = [m for m in inside if nodes[m] not in NODE_OF_LABEL and at_zero[nodes[m]]]
         for member in kept:
-            self.allowed[member] = (self._at(member, label)[0],)
+            self.allowed[member] = (inside[member],)
         return Persistency(self.ports[label], tuple(kept), proof)
 
     def _is_priced(self, label: int) -> bool:
@@ -66,23 +85,18 @@ class _LabelledComponent:
             return False
         return all(isinstance(self.component.values[value].copy_price, int) for value in values)
 
-    def _at(self, member: int, label: int) -> list[int]:
-        labels = self.labels[member]
-        return [option for option in self.allowed[member] if labels[option] == label]
+    def _inside(self, label: int) -> dict[int, int] | None:
+        """The option of each member that can have the label; None if one has two of them."""
+        left = [pair for pair in self.options[label] if pair[1] in self.allowed[pair[0]]]
+        inside = dict(left)
+        return inside if len(inside) == len(left) else None
 
-    def _nodes(self, network: CutNetwork, label: int) -> list[int] | None:
-        """The node of each member; None if one of them has two options of the label."""
-        nodes = []
-        for index, open_ in enumerate(self.allowed):
-            inside = self._at(index, label)
-            if len(inside) > 1:
-                return None
-            if not inside:
-                nodes.append(_OUTSIDE)
-            elif len(open_) == 1:
-                nodes.append(_INSIDE)
-            else:
-                nodes.append(network.choice(self._dearer(index, inside[0])))
+    def _nodes(self, network: CutNetwork, inside: dict[int, int]) -> list[int]:
+        """The node of each member."""
+        nodes = [_OUTSIDE] * len(self.allowed)
+        for member, option in inside.items():
+            has_choice = len(self.allowed[member]) > 1
+            nodes[member] = network.choice(self._dearer(member, option)) if has_choice else _INSIDE
         return nodes
 
     def _dearer(self, member: int, inside: int) -> int:
@@ -92,36 +106,30 @@ class _LabelledComponent:
         return min(others) - options[inside].price
 
 
-def _add_values(network: CutNetwork, component: Component, nodes: Sequence[int]) -> None:
-    for index, value in enumerate(component.values):
-        # No copy is asked of a value with prices by pair: no member at one can have the label.
-        price = value.copy_price
-        if not isinstance(price, int) or not price:
-            continue
-        producer = nodes[value.producer]
+def _add_values(network: CutNetwork, values: Sequence[_PricedValue], nodes: Sequence[int]) -> None:
+    """The copies of each value; a reader that always wants a label makes the others moot."""
+    for place, price, producer, readers in values:
+        made = nodes[producer]
+        open_: list[tuple[int, int]] = []
+        settled: dict[int, int] = {}
+        for reader in readers:
+            node = nodes[reader]
+            if node in NODE_OF_LABEL:
+                settled.setdefault(node, reader)
+            else:
+                open_.append((node, reader))
         for label, always in enumerate(NODE_OF_LABEL):
-            wanting = _wanting(nodes, value.readers, always) if producer != always else ()
+            if made == always:
+                continue
+            wanting = [(always, settled[always])] if always in settled else open_
             if wanting:
-                network.add(LabelCopy(index, label, _ORDERS[label], price), producer, wanting)
+                network.add(LabelCopy(place, label, _ORDERS[label], price), made, wanting)
 
 
-def _wanting(nodes: Sequence[int], readers: Sequence[int], always: int) -> list[tuple[int, int]]:
-    """Nodes and readers that may want a label; one that always does makes the others moot."""
-    wanting = []
-    for reader in readers:
-        node = nodes[reader]
-        if node == always:
-            return [(always, reader)]
-        if node not in NODE_OF_LABEL:
-            wanting.append((node, reader))
-    return wanting
-
-
-def _label(option: Option, numbers: dict[ValueOrder, int]) -> int:
-    """The label of all its ports."""
-    for port in option.reads or option.writes:
-        return numbers[port]
-    return _NONE
+def _first_port(option: Option) -> ValueOrder | None:
+    """A port that stands for all of an option; None if it has none."""
+    ports = option.reads or option.writes
+    return ports[0] if ports else None
 
 
 def _labels(component: Component) -> list[tuple[ValueOrder, ...]]:

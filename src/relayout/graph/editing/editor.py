@@ -17,10 +17,7 @@ from relayout.graph.names import Names
 from relayout.graph.read import is_standard
 from relayout.graph.region import KERNEL_DOMAIN, Region, bodies_of
 from relayout.layout.permutation import Permutation
-from relayout.layout.transport import AttributeValue, Changes, Transport
-
-AS_GIVEN = Changes()
-"""A node that is written as it was."""
+from relayout.layout.transport import AS_GIVEN, AttributeValue, Changes, Transport
 
 
 def is_our_own(node: ir.Node) -> bool:

@@ -11,6 +11,8 @@ import onnx_ir as ir
 
 from relayout.graph.io.external import ExternalFiles
 from relayout.graph.io.model import SOURCE
+from relayout.graph.io.shared_tensor import SharedTensor
+from relayout.graph.io.value_types import ValueTypes
 from relayout.graph.messages.functions import key_of
 from relayout.graph.messages.skeleton import sparse_count
 from relayout.graph.messages.walk import Body, bodies_of, is_external
@@ -29,7 +31,9 @@ def build(inferred: onnx.ModelProto, source: onnx.ModelProto, files: ExternalFil
     """The editable form of `source`, with the types that were inferred on its skeleton."""
     soften(inferred)
     with _collector_paused():
+        types = ValueTypes(inferred.graph)
         model = ir.from_proto(inferred)
+        types.give(model.graph)
         binder = _Binder(files)
         binder.bind(model.graph, source.graph)
         for function in source.functions:
@@ -95,13 +99,14 @@ class _Binder:
         attribute.meta[SOURCE] = (source,)
 
     def _tensor(self, source: onnx.TensorProto) -> ir.TensorProtocol:
-        tensor = (
-            self.files.tensor(source)
-            if is_external(source)
-            else ir.serde.deserialize_tensor(source)
-        )
+        tensor = self.files.tensor(source) if is_external(source) else _inline(source)
         tensor.meta[SOURCE] = source
         return tensor
+
+
+def _inline(source: onnx.TensorProto) -> ir.TensorProtocol:
+    is_text = source.data_type == onnx.TensorProto.STRING
+    return ir.serde.deserialize_tensor(source) if is_text else SharedTensor(source)
 
 
 def bodies_in(attribute: ir.Attr) -> Sequence[ir.Graph]:

@@ -38,6 +38,9 @@ from relayout.graph.io.sources import BINARY, LARGEST_IN_MEMORY, format_of
 from relayout.graph.io.tensors import bytes_needed
 from relayout.graph.messages.walk import is_external, tensors_of
 
+BLOCK = 1 << 20
+"""So many bytes of a file are read at a time."""
+
 
 def to_proto(loaded: LoadedModel) -> onnx.ModelProto:
     """The edited model as one message; untouched external data stays external."""
@@ -164,8 +167,15 @@ def _content(
     if loaded.data is not None and form == BINARY:
         return [loaded.data]
     if loaded.path is not None and format_of(loaded.path) == form:
-        return [loaded.path.read_bytes()]
+        return _blocks(loaded.path)
     return encoded_parts(message, form)
+
+
+def _blocks(path: Path) -> Iterator[bytes]:
+    """What a file holds, of which little is in memory at a time."""
+    with path.open("rb") as file:
+        while block := file.read(BLOCK):
+            yield block
 
 
 def _merged_with_data(loaded: LoadedModel, stage: Staged) -> onnx.ModelProto:

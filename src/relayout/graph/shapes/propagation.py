@@ -56,17 +56,16 @@ class _Lists:
 
     def _made(self, node: onnx.NodeProto, lengths: dict[str, int]) -> int:
         """How long a list is that a node gives, and those in its bodies at most."""
-        given = [lengths[name] for name in node.input]
-        if node.op_type == "Constant":
+        kind = node.op_type
+        if kind == "Constant":
             return max((_entries(attribute) for attribute in node.attribute), default=0)
-        if node.op_type == "Concat":
-            return sum(given)
-        if node.op_type in FOLLOWED:
-            return max(given, default=0)
-        key = node.domain, node.op_type, node.overload
-        if key in self.functions:
-            return max((1, *given)) * self._growth(key)
-        if node.op_type == "Shape":
+        if kind == "Concat":
+            return sum([lengths[name] for name in node.input])
+        if kind in FOLLOWED:
+            return max([lengths[name] for name in node.input], default=0)
+        if self.functions and (key := (node.domain, kind, node.overload)) in self.functions:
+            return max([1, *(lengths[name] for name in node.input)]) * self._growth(key)
+        if kind == "Shape":
             return MOST_AXES
         return max((self.of(graph, lengths)[0] for graph in subgraphs_of(node)), default=0)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TypeAlias
 
@@ -26,11 +26,14 @@ def derived_shapes(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
     `graph` is the outcome of onnx's inference; only results it leaves open are derived.
     """
     types = {value.name: value.type for value in chain(graph.input, graph.value_info, graph.output)}
+    open_nodes = [node for node in graph.node if _is_open(node, types)]
+    if not open_nodes:
+        return []
     constants = dict(_constants(graph))
     producers = {name: node for node in graph.node for name in node.output}
     found = []
-    for node in graph.node:
-        if node.op_type not in _TARGET_OPERAND or node.domain or _has_rank(types, node.output[0]):
+    for node in open_nodes:
+        if node.op_type not in _TARGET_OPERAND or _has_rank(types, node.output[0]):
             continue
         entries = _entries(node.input[_TARGET_OPERAND[node.op_type]], types, constants, producers)
         element = _element_type(node, types, constants)
@@ -39,31 +42,38 @@ def derived_shapes(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
             found.append(onnx.helper.make_tensor_value_info(node.output[0], element, dims))
     return [
         *found,
-        *_like_operands(graph, types),
-        *_transposed(graph, types, constants),
-        *_last_values(graph, types, constants),
+        *_like_operands(open_nodes, types),
+        *_transposed(open_nodes, types, constants),
+        *_last_values(open_nodes, types, constants),
     ]
 
 
+def _is_open(node: onnx.NodeProto, types: Mapping[str, onnx.TypeProto]) -> bool:
+    """Whether some result of a node has no rank yet, and may get one here."""
+    if node.op_type not in _DERIVED or node.domain:
+        return False
+    return not all(_has_rank(types, name) for name in node.output)
+
+
 def _like_operands(
-    graph: onnx.GraphProto, types: Mapping[str, onnx.TypeProto]
+    nodes: Sequence[onnx.NodeProto], types: Mapping[str, onnx.TypeProto]
 ) -> Iterator[onnx.ValueInfoProto]:
     """The results of operators that keep the shape of their operand, which onnx does not infer."""
-    for node in graph.node:
-        if node.op_type not in _SHAPE_KEEPING or node.domain or _has_rank(types, node.output[0]):
+    for node in nodes:
+        if node.op_type not in _SHAPE_KEEPING or _has_rank(types, node.output[0]):
             continue
         if _has_rank(types, node.input[0]):
             yield onnx.helper.make_value_info(node.output[0], types[node.input[0]])
 
 
 def _transposed(
-    graph: onnx.GraphProto,
+    nodes: Sequence[onnx.NodeProto],
     types: Mapping[str, onnx.TypeProto],
     constants: Mapping[str, onnx.TensorProto],
 ) -> Iterator[onnx.ValueInfoProto]:
     """A perm states the rank of what is transposed."""
-    for node in graph.node:
-        if node.op_type != "Transpose" or node.domain:
+    for node in nodes:
+        if node.op_type != "Transpose":
             continue
         perms = [attribute.ints for attribute in node.attribute if attribute.name == "perm"]
         if not perms:
@@ -76,13 +86,13 @@ def _transposed(
 
 
 def _last_values(
-    graph: onnx.GraphProto,
+    nodes: Sequence[onnx.NodeProto],
     types: Mapping[str, onnx.TypeProto],
     constants: Mapping[str, onnx.TensorProto],
 ) -> Iterator[onnx.ValueInfoProto]:
     """The last value that a Loop carries is its initial value or what its body gives."""
-    for node in graph.node:
-        if node.op_type != "Loop" or node.domain:
+    for node in nodes:
+        if node.op_type != "Loop":
             continue
         bodies = [attribute.g for attribute in node.attribute if attribute.name == "body"]
         for body in bodies:
@@ -123,6 +133,7 @@ def _dims_of(declared: onnx.TypeProto | None) -> _Dims | None:
 
 _SHAPE_KEEPING = {"GroupNormalization"}
 _TARGET_OPERAND = {"Reshape": 1, "ConstantOfShape": 0}
+_DERIVED = {*_TARGET_OPERAND, *_SHAPE_KEEPING, "Transpose", "Loop"}
 
 
 def _entries(
