@@ -9,6 +9,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from relayout.graph.io.encoding import encoded_parts
 from relayout.graph.io.sources import BINARY
+from relayout.graph.messages.skeleton import without_initializers
 from tests.suites.random_graphs import random_graph
 
 
@@ -57,6 +58,19 @@ def test_fields_that_nobody_knows_are_kept(inside: str) -> None:
     holder.MergeFromString(b"\xc2\x3e\x03abc")
     assert b"abc" in _at_once(model)
     assert b"".join(encoded_parts(model, BINARY)) == _at_once(model)
+
+
+@pytest.mark.parametrize("form", [BINARY, "textproto"])
+@pytest.mark.parametrize("is_known", [True, False], ids=["known fields", "unknown fields"])
+def test_constants_may_lie_apart(form: str, *, is_known: bool) -> None:
+    model = _with_everything()
+    if not is_known:
+        model.graph.MergeFromString(b"\xc2\x3e\x03abc")
+    rest = without_initializers(model)
+    assert not rest.graph.initializer
+    parts = encoded_parts(rest, form, model.graph.initializer[:])
+    assert b"".join(parts) == b"".join(encoded_parts(model, form))
+    assert not rest.graph.initializer
 
 
 def test_a_model_of_nothing_is_written() -> None:

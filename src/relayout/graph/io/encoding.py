@@ -6,16 +6,15 @@ constants, each constant, and what comes after them are encoded by themselves.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 import onnx
 from google.protobuf.message import EncodeError, Message
-from google.protobuf.unknown_fields import UnknownFieldSet
 
 from relayout.errors import RelayoutError
 from relayout.graph.io.sources import BINARY, LARGEST_MESSAGE, encoded
-from relayout.graph.messages.skeleton import copy_fields
+from relayout.graph.messages.skeleton import copy_fields, has_unknown
 
 _Holder = TypeVar("_Holder", onnx.ModelProto, onnx.GraphProto)
 
@@ -23,26 +22,37 @@ _OF_MESSAGES = 2
 """The last bits of the mark in front of a message."""
 
 
-def encoded_parts(message: onnx.ModelProto, format_name: str) -> Iterator[bytes]:
-    """The bytes of a model, one part after the other, as `encoded` gives them at once."""
-    if format_name != BINARY or not message.graph.initializer or _has_unknown(message):
-        yield encoded(message, format_name)
+def encoded_parts(
+    message: onnx.ModelProto, format_name: str, constants: Sequence[onnx.TensorProto] = ()
+) -> Iterator[bytes]:
+    """The bytes of a model, one part after the other, as `encoded` gives them at once.
+
+    `constants` follow those of the message.
+    """
+    every = [*message.graph.initializer, *constants]
+    if format_name != BINARY or not every or has_unknown(message):
+        yield encoded(_with_constants(message, constants), format_name)
         return
     try:
-        yield from _parts(message)
+        yield from _parts(message, every)
     except (EncodeError, ValueError) as error:
         raise RelayoutError(f"the model cannot be written: {error}") from None
 
 
-def _has_unknown(message: onnx.ModelProto) -> bool:
-    """Whether there are fields without names, whose place is not known."""
-    return any(len(UnknownFieldSet(each)) for each in (message, message.graph))
+def _with_constants(
+    message: onnx.ModelProto, constants: Sequence[onnx.TensorProto]
+) -> onnx.ModelProto:
+    if not constants:
+        return message
+    result = onnx.ModelProto()
+    result.CopyFrom(message)
+    result.graph.initializer.extend(constants)
+    return result
 
 
-def _parts(message: onnx.ModelProto) -> Iterator[bytes]:
+def _parts(message: onnx.ModelProto, constants: Sequence[onnx.TensorProto]) -> Iterator[bytes]:
     before, after = _around(message, "graph")
     head, tail = _around(message.graph, "initializer")
-    constants = message.graph.initializer
     sizes = [tensor.ByteSize() for tensor in constants]
     marks = [_mark(message.graph, "initializer", size) for size in sizes]
     size = len(head) + sum(sizes) + sum(map(len, marks)) + len(tail)

@@ -6,7 +6,8 @@ not hold. Only what changed is written anew.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, MutableSequence
+from collections.abc import Iterable, Mapping, MutableSequence, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import onnx
@@ -17,7 +18,7 @@ from relayout.graph.io.model import SOURCE, LoadedModel
 from relayout.graph.io.value_records import merge_metadata, merge_records
 from relayout.graph.messages.apart import restore_names
 from relayout.graph.messages.functions import key_of
-from relayout.graph.messages.skeleton import FIRST_WITH_DEFAULTS
+from relayout.graph.messages.skeleton import FIRST_WITH_DEFAULTS, without_initializers
 from relayout.graph.messages.walk import Body
 
 FUNCTIONS_SINCE = 8
@@ -39,20 +40,46 @@ class Inline:
         return message
 
 
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """The message of an edited model, with its constants apart.
+
+    Most of them are those of the given message, and so not in memory once more.
+    """
+
+    rest: onnx.ModelProto
+    constants: Sequence[onnx.TensorProto] = ()
+    """What follows the initialisers of the rest."""
+
+    def message(self) -> onnx.ModelProto:
+        """All in one, which is not apart after that."""
+        self.rest.graph.initializer.extend(self.constants)
+        return self.rest
+
+
 def merged(loaded: LoadedModel, writer: TensorWriter) -> onnx.ModelProto:
     """The message of the edited model."""
-    result = onnx.ModelProto()
-    result.CopyFrom(loaded.source)
+    return merged_apart(loaded, writer).message()
+
+
+def merged_apart(loaded: LoadedModel, writer: TensorWriter) -> Merged:
+    """The message of the edited model, with its constants apart where they keep their names."""
+    result = without_initializers(loaded.source)
+    constants: Sequence[onnx.TensorProto] = loaded.source.graph.initializer
     if loaded.editable is not None:
-        _merge(result, loaded, writer)
-    restore_names(result, loaded.renamed)
-    return result
+        merger = _Merger(writer)
+        constants = merger.initializers(loaded.ir.graph)
+        _merge(result, loaded, merger)
+    if not loaded.renamed:
+        return Merged(result, constants)
+    message = Merged(result, constants).message()
+    restore_names(message, loaded.renamed)
+    return Merged(message)
 
 
-def _merge(result: onnx.ModelProto, loaded: LoadedModel, writer: TensorWriter) -> None:
-    merger = _Merger(writer)
+def _merge(result: onnx.ModelProto, loaded: LoadedModel, merger: _Merger) -> None:
     _demand_interface(result.graph, loaded.ir.graph)
-    merger.graph(result.graph, loaded.ir.graph)
+    merger.body(result.graph, loaded.ir.graph)
     _merge_functions(result, loaded.ir, merger)
     _merge_imports(result, loaded.ir.opset_imports)
     if _has_new_constants(loaded):
@@ -71,7 +98,13 @@ class _Merger:
 
     def graph(self, target: onnx.GraphProto, graph: ir.Graph) -> None:
         """Let `target`, a copy of the message `graph` was read from, state what `graph` holds."""
-        self._initializers(target, graph)
+        constants = self.initializers(graph)
+        del target.initializer[:]
+        target.initializer.extend(constants)
+        self.body(target, graph)
+
+    def body(self, target: onnx.GraphProto, graph: ir.Graph) -> None:
+        """The same, but for its initialisers."""
         self.nodes(target, graph)
         merge_records(target, graph)
 
@@ -135,33 +168,33 @@ class _Merger:
             self.graph(target, graph)
         return message
 
-    def _initializers(self, target: onnx.GraphProto, graph: ir.Graph) -> None:
-        given: onnx.GraphProto = graph.meta[SOURCE]
-        names = [tensor.name for tensor in given.initializer]
-        for index, name in reversed(list(enumerate(names))):
-            if name and name not in graph.initializers:
-                del target.initializer[index]
-            elif name:
-                value = graph.initializers[name]
-                self._initializer(target.initializer[index], value, given.initializer[index])
-        known = set(names)
-        for name, value in graph.initializers.items():
-            if name not in known:
-                self._initializer(target.initializer.add(), value, None)
+    def initializers(self, graph: ir.Graph) -> list[onnx.TensorProto]:
+        """The given ones that are left, in their places, then new ones."""
+        given: Sequence[onnx.TensorProto] = graph.meta[SOURCE].initializer
+        known = {tensor.name for tensor in given}
+        # Their data goes to a file in this order.
+        left = [
+            self._initializer(graph.initializers[tensor.name], tensor) if tensor.name else tensor
+            for tensor in reversed(given)
+            if not tensor.name or tensor.name in graph.initializers
+        ]
+        new = [v for name, v in graph.initializers.items() if name not in known]
+        return [*reversed(left), *(self._initializer(value, None) for value in new)]
 
-    def _initializer(
-        self, message: onnx.TensorProto, value: ir.Value, given: onnx.TensorProto | None
-    ) -> None:
-        """Let `message`, a copy of `given` or empty, hold the data of an initialiser."""
+    def _initializer(self, value: ir.Value, given: onnx.TensorProto | None) -> onnx.TensorProto:
+        """The message of an initialiser: the given one, unless its data or its name is new."""
         tensor, name = value.const_value, value.name or ""
         if tensor is None:
             raise ValueError(f"initialiser {name!r} has no data")
-        source = tensor.meta.get(SOURCE)
+        source: onnx.TensorProto | None = tensor.meta.get(SOURCE)
         if source is None:
-            message.CopyFrom(self.writer.write(tensor, name))
-        elif source is not given:
-            message.CopyFrom(source)
-            message.name = name
+            return self.writer.write(tensor, name)
+        if source is given:
+            return source
+        message = onnx.TensorProto()
+        message.CopyFrom(source)
+        message.name = name
+        return message
 
 
 _BODIES = {ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS}

@@ -32,7 +32,7 @@ from relayout.graph.io.destination import (
 )
 from relayout.graph.io.encoding import encoded_parts
 from relayout.graph.io.external import location_of
-from relayout.graph.io.merge import Inline, merged
+from relayout.graph.io.merge import Inline, Merged, merged, merged_apart
 from relayout.graph.io.model import SOURCE, LoadedModel
 from relayout.graph.io.sources import BINARY, LARGEST_IN_MEMORY, format_of
 from relayout.graph.io.tensors import bytes_needed
@@ -103,13 +103,13 @@ def staged(loaded: LoadedModel, output: Output | Destination, *, changed: bool) 
 
 def _write(loaded: LoadedModel, stage: Staged, *, changed: bool) -> None:
     if stage.destination.is_stream:
-        message = _in_one_message(loaded, changed=changed)
+        made = Merged(_in_one_message(loaded, changed=changed))
     else:
-        message = _merged_with_data(loaded, stage) if changed else loaded.given
-        if not _same_folder(loaded, stage.target.parent):
-            message = _bring_files(loaded, message, stage)
+        made = _merged_with_data(loaded, stage) if changed else Merged(loaded.given)
+        if loaded.files.found and not _same_folder(loaded, stage.target.parent):
+            made = Merged(_bring_files(loaded, made.message(), stage))
     with stage.files.create(stage.path) as file:
-        file.writelines(_content(loaded, message, stage.target, changed=changed))
+        file.writelines(_content(loaded, made, stage.target, changed=changed))
         synchronise(file)
 
 
@@ -158,17 +158,15 @@ def _bring_files(loaded: LoadedModel, message: onnx.ModelProto, stage: Staged) -
     return message
 
 
-def _content(
-    loaded: LoadedModel, message: onnx.ModelProto, target: Path, *, changed: bool
-) -> Iterable[bytes]:
+def _content(loaded: LoadedModel, made: Merged, target: Path, *, changed: bool) -> Iterable[bytes]:
     form = format_of(target)
-    if changed or message is not loaded.given:
-        return encoded_parts(message, form)
+    if changed or made.rest is not loaded.given:
+        return encoded_parts(made.rest, form, made.constants)
     if loaded.data is not None and form == BINARY:
         return [loaded.data]
     if loaded.path is not None and format_of(loaded.path) == form:
         return _blocks(loaded.path)
-    return encoded_parts(message, form)
+    return encoded_parts(loaded.given, form)
 
 
 def _blocks(path: Path) -> Iterator[bytes]:
@@ -178,18 +176,18 @@ def _blocks(path: Path) -> Iterator[bytes]:
             yield block
 
 
-def _merged_with_data(loaded: LoadedModel, stage: Staged) -> onnx.ModelProto:
+def _merged_with_data(loaded: LoadedModel, stage: Staged) -> Merged:
     """The edited message; large new data goes to a file if the model keeps data in files.
 
     It does too when a message could not hold the data any other way.
     """
     total = _given_bytes(loaded.source) + _new_bytes(loaded)
     if not loaded.files.found and total < LARGEST_IN_MEMORY:
-        return merged(loaded, Inline())
+        return merged_apart(loaded, Inline())
     location = free_location(stage.target, loaded.files)
     writer = DataFile(stage.target.parent, location, stage.files)
     try:
-        message = merged(loaded, writer)
+        message = merged_apart(loaded, writer)
     finally:
         writer.end()
     writer.name()

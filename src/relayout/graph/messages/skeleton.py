@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 from typing import TypeAlias
 
 import onnx
+from google.protobuf.unknown_fields import UnknownFieldSet
 
 from relayout.graph.messages.inferable import make_inferable
 from relayout.graph.messages.walk import bodies_of, is_external
@@ -105,6 +106,23 @@ def _is_heavy(tensor: onnx.TensorProto) -> bool:
         return False
     size: int = tensor.ByteSize()
     return size > SMALL
+
+
+def without_initializers(model: onnx.ModelProto) -> onnx.ModelProto:
+    """A copy of all but the constants of the main graph."""
+    result = onnx.ModelProto()
+    if has_unknown(model):
+        result.CopyFrom(model)
+        del result.graph.initializer[:]
+        return result
+    copy_fields(model, result, skip={"graph"})
+    copy_fields(model.graph, result.graph, skip={"initializer"})
+    return result
+
+
+def has_unknown(model: onnx.ModelProto) -> bool:
+    """Whether there are fields without names, whose place is not known."""
+    return any(len(UnknownFieldSet(each)) for each in (model, model.graph))
 
 
 def copy_fields(source: _Fields, target: _Fields, skip: Collection[str]) -> None:
