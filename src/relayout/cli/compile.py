@@ -31,7 +31,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--no-verify", action="store_true", help="write without comparing numbers")
     add_numbers(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(command=run)
+    parser.set_defaults(command=run, writes_model=True)
 
 
 def add_device(parser: argparse.ArgumentParser) -> None:

@@ -20,6 +20,7 @@ from relayout.graph.io.load import load
 from relayout.graph.io.model import LoadedModel
 from relayout.graph.io.save import to_proto
 from relayout.graph.io.sources import BINARY, ModelSource, encoded
+from relayout.graph.region import regions_of
 from relayout.optimizer.delivery import Comparing, Delivery, Stage, check_names, deliver
 from relayout.optimizer.grouping import (
     Grouping,
@@ -165,7 +166,8 @@ def explain(
     grouping = grouping_of(_open(source), options or GroupingOptions())
     found = node_records(grouping.flat, grouping.partitions, node)
     if not found:
-        raise no_such_node(node)
+        nodes = [each for region in regions_of(grouping.flat.ir) for each in region.graph]
+        raise no_such_node(node, nodes)
     return found
 
 

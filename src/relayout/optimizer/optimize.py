@@ -147,7 +147,7 @@ def optimize(
     """
     inputs = replace(inputs or NumericOptions(), fix_defaults=fix_defaults)
     solver = strategy_of(strategy)
-    place, proof = destinations(output, certificate, source, solver)
+    place, proof = destinations(output, certificate, report, source, solver)
     reports = ReportFiles.of(report, model_explorer)
     priced = with_prices(target, prices)
     objective = asked_objective(priced, minimize)
