@@ -78,6 +78,7 @@ def test_an_offer_is_what_the_option_leaves(model: Path) -> None:
     offer = optimize(model, verify=False, suggest=True).record().offers[0]
     taken = optimize(model, verify=False, free_inputs=True)
     assert (offer.option, offer.transposes) == ("--free-inputs", taken.after.transposes)
+    assert offer.bytes_moved == taken.after.bytes_moved == 0
 
 
 def test_inspect_and_optimize_measure_with_the_same_ruler() -> None:

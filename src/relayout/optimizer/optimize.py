@@ -269,6 +269,7 @@ def _with_offers(result: Result, searching: _Searching, terms: Terms) -> Result:
     found = offers(
         *(searching.asked, terms, searching.strategy, searching.budget, result.record().left),
         has_attention=bool(result.spelt_out),
+        gave_up=result.choose.terms.objective is not terms.objective,
     )
     return replace(result, offers=found)
 

@@ -192,7 +192,7 @@ class Result:
             optimal=self.least,
             seconds=dict(self.seconds),
             constant_bytes=(stored, kept),
-            minimized=self.choose.terms.objective.noun,
+            minimized=self.choose.terms.objective.least,
             lacking=self.lacking,
             attempts=self.attempts,
             offers=self.offers,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -140,6 +141,34 @@ def test_transposes_left_are_told_once_for_what_causes_them(tmp_path: Path) -> N
     assert told.count("perm 0 2 3 1") == 1
     assert told.count("wanted by: Conv takes its channels from axis 1") == 1
     assert told.index("--opset 23") < told.index("perm 0 2 3 1")
+
+
+LONG = (
+    Card("verified", "the same model"),
+    Card("verified", "equal with the decisions of the given model"),
+    Card("predicted for moves", "999.99 ms", "999.99 ms"),
+    Card("bytes moved", "999.9 MB", "999.9 MB"),
+    Card("certificate", "proved", note="a_long_word" * 20),
+    *(Card("nodes", "127", "230") for _ in range(3)),
+)
+
+
+def test_no_card_is_wider_than_its_place(tmp_path: Path) -> None:
+    page = Page("m", "", "", cards=LONG)
+    script = """
+      const cards = [...document.querySelectorAll(".card")];
+      return cards.filter(card => card.scrollWidth > card.clientWidth).map(card => card.innerText);
+    """
+    assert found_in(page, script, tmp_path) == []
+
+
+def test_nodes_that_are_not_drawn_are_counted(tmp_path: Path) -> None:
+    before, after = before_and_after(20)
+    page = Page("m", "", "", before=replace(before, left_out=5), after=after)
+    script = 'return [0, 1].map(pane => document.getElementById("caption" + pane).innerText);'
+    told = found_in(page, script, tmp_path)
+    assert told[0].endswith("; 5 for shapes and constants not drawn")
+    assert told[1].endswith(" Transpose")
 
 
 def test_a_link_leads_to_its_node(tmp_path: Path) -> None:
