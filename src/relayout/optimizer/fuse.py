@@ -30,8 +30,9 @@ from relayout.optimizer.grouping import (
     no_such_node,
     prepared,
 )
-from relayout.optimizer.result import at_a_prompt, verdict_text
+from relayout.optimizer.result import verdict_text
 from relayout.report.fusion import FusionRecord, Kernels, NodeRecord
+from relayout.report.prompt import at_a_prompt
 from relayout.verify.isolated import compare_isolated
 from relayout.verify.verdict import NumericOptions, NumericVerdict
 

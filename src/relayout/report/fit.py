@@ -10,6 +10,7 @@ from typing import Any
 from rich.console import RenderableType
 from rich.markup import escape
 
+from relayout.report.prompt import ShortRecord
 from relayout.report.text import bytes_text
 
 MOST_NAMES = 8
@@ -30,8 +31,8 @@ class MisfitRecord:
     """What is copied to run it elsewhere, or to bring it into another order."""
 
 
-@dataclass(frozen=True, slots=True)
-class FitRecord:
+@dataclass(frozen=True, slots=True, repr=False)
+class FitRecord(ShortRecord):
     """What of a model does not fit a profile, and what fits but costs a copy."""
 
     path: str
