@@ -62,6 +62,6 @@ def run(options: argparse.Namespace) -> int:
     record = {"files": [str(file) for file in files], "verdict": summary, "verified": verified}
     written = [f"wrote {' and '.join(str(file) for file in files)}"] if files else []
     details = dict(compilation.details)
-    written += [", ".join(f"{count} {what}" for what, count in details.items())] if details else []
+    written += [", ".join(f"{what}: {count}" for what, count in details.items())] if details else []
     show(options, record | {"details": details}, [*written, summary])
     return DONE if compilation.accepted else REFUSED
