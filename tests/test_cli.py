@@ -134,6 +134,18 @@ BAD_CALLS = [
     ["fuse", "GIVEN", "--mode", "all"],
     ["inspect", "GIVEN", "--look", "up"],
     ["check", "GIVEN", "--max-transposes", "-1"],
+    ["optimize", "GIVEN", "--profile", "missing.toml"],
+    ["optimize", "GIVEN", "--budget", "-3"],
+    ["optimize", "GIVEN", "--budget", "nan"],
+    ["optimize", "GIVEN", "--tolerance", "-1"],
+    ["optimize", "GIVEN", "--tolerance", "inf"],
+    ["optimize", "GIVEN", "--memory", "0"],
+    ["optimize", "GIVEN", "--measure", "--threads", "0"],
+    ["bench", "GIVEN", "--seconds", "0"],
+    ["bench", "GIVEN", "--threads", "0"],
+    ["bench", "GIVEN", "--rounds", "0"],
+    ["sweep", "GIVEN", "-o", "swept", "--jobs", "0"],
+    ["sweep", "GIVEN", "-o", "swept", "--seconds", "-1"],
     ["check", "GIVEN"],
 ]
 
@@ -155,6 +167,19 @@ BAD_INPUT = [
     (["optimize", "GIVEN", "-o", "no/such/folder/x.onnx"], "folder does not exist"),
     (["optimize", "GIVEN", "--shape", "picture=1,2"], "no input 'picture'; it has image"),
     (["optimize", "GIVEN", "--dim", "batch=2"], "the named ones are: N"),
+    (["optimize", "GIVEN", "--keep-nchw", "conv1"], "no node is named 'conv1'; near it: conv_1"),
+    (["optimize", "GIVEN", "--prices", "missing.json"], "missing.json: No such file or directory"),
+    (["explain", "GIVEN", "conv1"], "near it: conv_1"),
+    (["fuse", "GIVEN", "--explain", "conv1"], "near it: conv_1"),
+    (["fuse", "GIVEN", "--stop", "conv1"], "near it: conv_1"),
+    (["inspect", "GIVEN", "--target", "nhwc"], "--target goes with --layouts"),
+    (["inspect", "GIVEN", "--layouts", "--report", "r.html"], "leave out --layouts"),
+    (["run", "GIVEN", "--backend", "ort", "--feeds", "missing.npz"], "'missing.npz': No such"),
+    (["run", "GIVEN", "--backend", "ort", "--feeds", "TEXT"], "is no file *.npz"),
+    (
+        ["run", "GIVEN", "--backend", "ort", "--device", "cuda", "--dim", "N=1"],
+        "relayout: ONNX Runtime runs models",
+    ),
     (["verify-certificate", "TEXT"], "not JSON"),
     (["verify-certificate", "missing.json"], "missing.json"),
 ]
@@ -194,6 +219,16 @@ def test_a_model_that_no_runtime_runs_is_written_if_it_is_proved(
     printed = " ".join(capsys.readouterr().out.split())
     assert "proved identical; unknown: ONNX Runtime:" in printed
     assert transposes(output) == 0
+
+
+def test_an_unknown_option_is_refused_by_its_command_with_what_is_near(
+    given: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["optimize", str(given), "--mnimize=count"])
+    told = capsys.readouterr().err
+    assert "unrecognized arguments: --mnimize=count; near it: --minimize" in told
+    assert told.endswith("; see 'relayout optimize --help'\n")
 
 
 def test_a_fault_of_our_own_is_reported_in_one_line(
@@ -300,6 +335,7 @@ def test_models_run_and_are_timed_without_torch(
     ("arguments", "missing"),
     [
         (["run", "--dim", "N=2"], ("torch", "torch")),
+        (["bench", "--backend", "torch"], ("torch", "torch")),
         (["compile", "-o", "out.tflite", "--target", "litert"], ("ai_edge_litert", "litert")),
     ],
 )

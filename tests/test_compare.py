@@ -144,7 +144,8 @@ def test_compare_prints_a_row_a_strategy_and_the_bound_last(
 ) -> None:
     assert main(["compare", str(given)]) == 0
     rows = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.strip()]
-    assert rows[2:] == ["as", *STRATEGIES, "lower", "lower"]
+    legend = ["inserted:", "regions:", "cost:", "lower"]
+    assert rows[2:] == ["as", *STRATEGIES, "lower", *legend]
 
 
 def test_compare_as_json_without_verifying(given: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -124,7 +124,10 @@ def test_benchmarks_that_readme_lists_exist() -> None:
 
 
 @pytest.mark.usefixtures("demo_network")
-def test_the_python_of_readme_runs() -> None:
+@pytest.mark.parametrize("is_optimised", [False, True])
+def test_the_python_of_readme_runs(is_optimised: bool) -> None:
+    if is_optimised:
+        relayout.optimize("in.onnx", "in.onnx", verify=False)
     (block,) = re.findall(r"```python\n(import relayout\n.*?)```", read(README), flags=re.DOTALL)
     exec(block, {})
 

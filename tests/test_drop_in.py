@@ -57,6 +57,15 @@ def test_a_result_is_a_small_card_in_notebooks() -> None:
     assert len(card) < 1000
 
 
+def test_the_graphs_of_a_result_are_shown_on_demand() -> None:
+    page = relayout.optimize(network(), verify=False).page()
+    frame = page._repr_html_()
+    assert frame.startswith('<iframe sandbox="allow-scripts" ')
+    assert frame.count("<") == len(("<iframe", "</iframe")), "what the page holds is text in it"
+    assert "transpose_0" in frame
+    assert repr(page) == "<Page a model>"
+
+
 def test_a_node_is_explained_by_its_name_or_by_what_it_writes() -> None:
     (node,) = relayout.explain_node(network(), "transpose_0")
     assert node.op_type == "Transpose"

@@ -43,6 +43,11 @@ def test_a_result_that_is_predicted_to_be_slower_is_given_up(turned: onnx.ModelP
     assert SLOWER in {attempt.verdict for attempt in result.attempts}
 
 
+def test_what_was_given_up_is_offered(turned: onnx.ModelProto) -> None:
+    offers = relayout.optimize(turned, verify=False, suggest=True).record().offers
+    assert ("--minimize bytes", 0) in {(each.option, each.transposes) for each in offers}
+
+
 def test_whoever_asks_for_bytes_gets_the_fewest(turned: onnx.ModelProto) -> None:
     result = relayout.optimize(turned, minimize="bytes", verify=False)
     assert result.after.transposes == 0

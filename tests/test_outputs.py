@@ -304,6 +304,37 @@ def test_a_certificate_without_a_place_is_refused_before_any_work(
     assert names(tmp_path) == ["in.onnx", "link.onnx"]
 
 
+OVER = [
+    (["optimize", "IN", "-o", "OUT", "--report", "OUT"], "the same place"),
+    (["optimize", "IN", "--report", "OUT", "--certificate", "OUT"], "the same place"),
+    (["optimize", "IN", "-o", "OUT", "--trace", "LINK"], "the same place"),
+    (["optimize", "IN", "-o", "IN", "--report", "IN"], "the same place"),
+    (["inspect", "IN", "--report", "IN"], "would overwrite the given model"),
+    (["verify", "IN", "IN", "--report", "IN"], "would overwrite the given model"),
+    (["fuse", "IN", "-o", "OUT", "--report", "OUT"], "the same place"),
+    (["run", "IN", "--backend", "ort", "-o", "IN"], "would overwrite the given model"),
+]
+
+
+@pytest.mark.parametrize(("call", "reason"), OVER, ids=[" ".join(call) for call, _ in OVER])
+def test_nothing_is_written_over_another_file_of_the_call(
+    call: list[str], reason: str, given: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content = given.read_bytes()
+    (tmp_path / "link.onnx").symlink_to(tmp_path / "out.onnx")
+    places = {"IN": given, "OUT": tmp_path / "out.onnx", "LINK": tmp_path / "link.onnx"}
+    assert main([str(places.get(word, word)) for word in call]) == 2
+    assert reason in capsys.readouterr().err
+    assert names(tmp_path) == ["in.onnx", "link.onnx"]
+    assert given.read_bytes() == content
+
+
+def test_a_report_is_not_written_over_a_model_from_python(given: Path) -> None:
+    refused = "the report would overwrite the given model"
+    with pytest.raises(relayout.RelayoutError, match=refused):
+        relayout.optimize(given, report=given)
+
+
 @pytest.mark.parametrize("there", [True, False])
 def test_a_model_that_cannot_be_put_takes_its_certificate_back(
     given: Path, tmp_path: Path, there: bool, monkeypatch: pytest.MonkeyPatch

@@ -62,6 +62,12 @@ def test_commands_write_pages(command: str, model: Path, tmp_path: Path) -> None
     assert data["cards"]
 
 
+def test_strategies_that_are_equally_good_are_all_the_best(model: Path, tmp_path: Path) -> None:
+    page = tmp_path / "r.html"
+    assert main(["compare", str(model), "--no-verify", "--report", str(page)]) == 0
+    assert page_of(page)["headline"] == "least cost: exact and 6 more"
+
+
 def test_the_same_run_gives_the_same_graph(model: Path, tmp_path: Path) -> None:
     for name in ("a.html", "b.html"):
         optimize(model, verify=False, report=tmp_path / name)
@@ -78,6 +84,7 @@ def test_an_offer_is_what_the_option_leaves(model: Path) -> None:
     offer = optimize(model, verify=False, suggest=True).record().offers[0]
     taken = optimize(model, verify=False, free_inputs=True)
     assert (offer.option, offer.transposes) == ("--free-inputs", taken.after.transposes)
+    assert offer.bytes_moved == taken.after.bytes_moved == 0
 
 
 def test_inspect_and_optimize_measure_with_the_same_ruler() -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import onnx
 import pytest
+from onnx import TensorProto, helper
 
 import relayout
 from relayout import OpFacts, RelayoutError, Strategy, Target
@@ -16,6 +18,8 @@ from relayout.cli.demo_model import network
 from relayout.targets.target import TARGETS
 
 SHORT = 200
+LONGEST_AT_A_PROMPT = 500
+MANY = 60
 
 
 def _unchanged(problem: LayoutProblem, _seconds: float) -> Assignment:
@@ -40,6 +44,22 @@ def _only_here() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def model() -> onnx.ModelProto:
     return network()
+
+
+def long_model() -> onnx.ModelProto:
+    """Transposes side by side, of which none can go, with long names, and all in one Concat."""
+    names = [f"{'block/' * 10}{number}" for number in range(MANY)]
+    nodes = [helper.make_node("Softmax", ["x"], [f"{n}/s"], n, axis=1) for n in names]
+    nodes += [
+        helper.make_node("Transpose", [f"{n}/s"], [f"{n}/t"], f"{n}/t", perm=[1, 0]) for n in names
+    ]
+    nodes += [helper.make_node("Softmax", [f"{n}/t"], [f"{n}/u"], f"{n}/u", axis=1) for n in names]
+    nodes.append(helper.make_node("Concat", [f"{n}/u" for n in names], ["y"], "y", axis=0))
+    shapes = {"x": [3, 5], "y": [5 * MANY, 3]}
+    ports = [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in shapes.items()]
+    graph = helper.make_graph(nodes, "long", ports[:1], ports[1:])
+    opset = [helper.make_opsetid("", 17)]
+    return helper.make_model(graph, opset_imports=opset, ir_version=8)
 
 
 def test_all_that_is_offered_is_there() -> None:
@@ -94,6 +114,34 @@ def test_results_are_short_at_a_prompt(model: onnx.ModelProto) -> None:
     assert repr(fused).startswith("<FuseResult kernels: unfused ")
     assert len(repr(optimized)) < SHORT
     assert len(repr(fused)) < SHORT
+
+
+def test_whatever_a_call_gives_is_short_at_a_prompt() -> None:
+    model = long_model()
+    optimized = relayout.optimize(model, verify=False)
+    for given in (
+        optimized.record(),
+        relayout.inspect(model),
+        relayout.count(model),
+        relayout.infer_layouts(model),
+        relayout.check_profile(model, "qnn"),
+        relayout.compare_strategies(model, verify=False),
+        relayout.fuse(model, verify=False).record(),
+        relayout.explain_node(model, "y"),
+    ):
+        assert len(repr(given)) < LONGEST_AT_A_PROMPT
+
+
+def test_a_compiled_model_is_short_at_a_prompt() -> None:
+    compiled = relayout.compile(network(), backend="ort", verify=False, dims={"N": 1})
+    assert repr(compiled) == "<ArrayModel image [N, 16, 16, 3] -> scores>"
+
+
+def test_two_models_are_compared_in_a_line(model: onnx.ModelProto, tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    onnx.save(model, path)
+    found = relayout.verify_models(path, path)
+    assert repr(found).startswith("<Equivalence proved identical; equal: 1 output")
 
 
 def test_a_long_reason_is_shortened_at_a_prompt() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 _LONGEST = 120
 
 
@@ -15,6 +18,17 @@ class BadModelError(RelayoutError):
 
 class VerificationError(RelayoutError):
     """What was made computes something else than the given model, or that cannot be excluded."""
+
+
+def missing(what: str, extra: str) -> RelayoutError:
+    """What needs a package that is not there, with the command that installs it."""
+    return RelayoutError(f"{what}: pip install 'relayout[{extra}]'")
+
+
+def near(name: str, known: Iterable[str | None]) -> str:
+    """What was perhaps meant, as the end of a refusal."""
+    found = get_close_matches(name, [each for each in known if each])
+    return f"; near it: {', '.join(found)}" if found else ""
 
 
 def quoted(name: object) -> str:

@@ -15,7 +15,7 @@ from relayout.cli.demo_model import network
 from relayout.report.alike import span_of
 from relayout.report.explanation import AVOIDABLE, Demand, Demands, Explanation
 from relayout.report.records import Assumed, Figures, OfferRecord, RunRecord, TransposeRecord
-from relayout.report.text import ROWS_SHOWN, bytes_text, model_text, run_text, shortened
+from relayout.report.text import ROWS_SHOWN, bytes_text, model_text, run_text, shortened, time_text
 
 CONFLICT = Explanation(
     Demands((Demand("x", "", "the model's input 'x', given in this order"),)),
@@ -51,7 +51,7 @@ def run(*left: TransposeRecord, assumed: Assumed | None = None) -> RunRecord:
         verified=True,
         optimal=True,
         seconds={},
-        minimized="bytes",
+        minimized="fewest bytes",
     )
 
 
@@ -179,6 +179,11 @@ def test_what_is_left_is_explained_in_json_too() -> None:
     assert [demand["op_type"] for demand in last["wanted_by"]["named"]] == ["Conv"]
     assert last["note"].startswith("needed by the variants offered")
     assert record["assumed"] == {"names": ["N"], "others": 0, "length": 32}
+
+
+def test_times_keep_below_a_thousand() -> None:
+    times = [time_text(each) for each in (8_000, 999_940, 5_059_000, 2_500_000_000)]
+    assert times == ["8.0 us", "999.9 us", "5.06 ms", "2.50 s"]
 
 
 def test_sizes_keep_below_a_thousand() -> None:

@@ -13,9 +13,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import onnx
 import pytest
 
 from relayout.cli import main
+from relayout.cli.demo_model import network
 from relayout.errors import RelayoutError
 from relayout.sweep.job import SWEPT, SweptCall
 from relayout.sweep.pool import Pool
@@ -187,6 +189,15 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert main(call) == 1
     assert (tmp_path / "out/models/relu/record.json").stat().st_mtime_ns == written
     assert main([*call, "--part", "2/2"]) == 0
+
+
+def test_a_check_that_fails_is_named_with_what_is_too_much(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    onnx.save(network(), tmp_path / "demo.onnx")
+    asked = ["--command", "check", "--max-transposes", "4"]
+    assert main(["sweep", str(tmp_path / "demo.onnx"), "-o", str(tmp_path / "out"), *asked]) == 1
+    assert "demo: refused: too many: 8 Transposes, at most 4" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,10 @@ class ArrayModel:
         self._run = run
         self._process = os.getpid()
 
+    def __repr__(self) -> str:
+        inputs = ", ".join(f"{port.name} {_shape(port)}" for port in self._ports.values())
+        return f"<{type(self).__name__} {inputs} -> {', '.join(self.outputs)}>"
+
     @property
     def inputs(self) -> list[str]:
         return list(self._ports)
@@ -90,6 +94,10 @@ def _dtype(port: Port) -> Any:
     if port.kind != "tensor" or port.element == onnx.TensorProto.UNDEFINED:
         return None
     return onnx.helper.tensor_dtype_to_np_dtype(port.element)
+
+
+def _shape(port: Port) -> str:
+    return port.kind if port.dims is None else str([*port.dims]).replace("'", "")
 
 
 def _fits(shape: tuple[int, ...], port: Port) -> bool:

@@ -60,7 +60,7 @@ def compile(  # noqa: A001 - the word for it
         dtype,
         fix_defaults,
         tune,
-        dims,
+        numbers.dims,
         numbers.shapes,
         numbers if verify else None,
         threads,

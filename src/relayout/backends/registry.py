@@ -41,6 +41,10 @@ class Backend:
     def is_installed(self) -> bool:
         return not self.package or find_spec(self.package) is not None
 
+    def require(self) -> None:
+        """Refuse with the command that installs the package, if it is not there."""
+        import_module(self.home)
+
     @property
     def version(self) -> str:
         """The version of the package, if one of its name was installed."""

@@ -32,10 +32,11 @@ from relayout.cli import (
 )
 from relayout.cli.codes import BAD_INPUT, CODES, DONE, FAULT
 from relayout.cli.names import ListedHelp, NameOption
+from relayout.cli.places import check_places
 from relayout.cli.signals import code_of, ending_on_signals
 from relayout.cli.streams import printing, report_stream, silence
 from relayout.cli.terminal import plain_warnings
-from relayout.errors import RelayoutError
+from relayout.errors import RelayoutError, near
 from relayout.graph.collector import leave_garbage
 
 OUT_OF_MEMORY = "there is not enough memory for this model"
@@ -61,6 +62,9 @@ class Parser(argparse.ArgumentParser):
                 action.list_names()
         return super().format_help()
 
+    def known_options(self) -> list[str]:
+        return [option for action in self._actions for option in action.option_strings]
+
     def error(self, message: str) -> NoReturn:
         self.exit(BAD_INPUT, f"{self.prog}: {message}; see '{self.prog} --help'\n")
 
@@ -71,6 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command: Callable[[argparse.Namespace], int] = options.command
     try:
         with ending_on_signals(), plain_warnings():
+            check_places(options)
             return command(options)
     except RelayoutError as error:
         return _fail(options, BAD_INPUT, _printable(str(error)))
@@ -93,9 +98,16 @@ def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = command_parser()
     options, more = parser.parse_known_args(arguments)
     if more and not getattr(options, "takes_more", False):
-        parser.error(f"unrecognized arguments: {' '.join(more)}")
+        _refuse(options.parser, more)
     options.more = more
     return options
+
+
+def _refuse(asked: Parser, more: Sequence[str]) -> NoReturn:
+    """Refuse what a command does not know, with options of it that are called alike."""
+    wrong = next((each for each in more if each.startswith("-")), more[0])
+    hint = near(wrong.partition("=")[0], asked.known_options())
+    asked.error(f"unrecognized arguments: {' '.join(more)}{hint}")
 
 
 def _fault(options: argparse.Namespace, error: Exception) -> int:
@@ -145,4 +157,5 @@ def command_parser() -> Parser:
         command.add_parser(commands)
         *_, added = commands.choices.values()
         added.epilog = f"example: {command.EXAMPLE}"
+        added.set_defaults(parser=added)
     return parser

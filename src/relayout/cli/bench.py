@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from relayout.cli.amounts import at_least_one, seconds
 from relayout.cli.codes import DONE, REFUSED
 from relayout.cli.compile import add_device
 from relayout.cli.names import NameOption, backends_or_auto
@@ -15,7 +16,6 @@ from relayout.cli.terminal import (
     add_numbers,
     add_report,
     add_trace,
-    count,
     numeric_options,
     progress,
     show,
@@ -43,12 +43,12 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("model", metavar="IN.onnx")
     parser.add_argument("--backend", action=NameOption, named=backends_or_auto, about=BACKEND_HELP)
-    parser.add_argument("--threads", type=count, metavar="N", help="threads (default: one a core)")
+    parser.add_argument("--threads", type=at_least_one, metavar="N", help=THREADS_HELP)
     parser.add_argument(
-        "--seconds", type=float, default=10.0, metavar="S", help="about the most for turns of all"
+        "--seconds", type=seconds, default=10.0, metavar="S", help="about the most for turns of all"
     )
     parser.add_argument("--again", action="store_true", help="measure again what is known")
-    parser.add_argument("--rounds", type=count, default=20, metavar="N", help="runs on CUDA")
+    parser.add_argument("--rounds", type=at_least_one, default=20, metavar="N", help="runs on CUDA")
     parser.add_argument("--why", action="store_true", help=WHY_HELP)
     add_device(parser)
     add_numbers(parser)
@@ -58,6 +58,7 @@ def add_parser(commands: Any) -> None:
     parser.set_defaults(command=run)
 
 
+THREADS_HELP = "threads (default: one a core)"
 BACKEND_HELP = "who is to run it, auto for all that are installed"
 WHY_HELP = "name the operators at which regions of C++ kernels end in torch, and what they take"
 
@@ -80,7 +81,7 @@ def _ranked(options: argparse.Namespace) -> int:
             dims=numbers.dims,
             shapes=numbers.shapes,
             inputs=numbers,
-            threads=options.threads or None,
+            threads=options.threads,
         )
         asked = asked_backends(options.backend or AUTO)
         limits = {"again": options.again, "seconds": options.seconds}
@@ -93,6 +94,7 @@ def _ranked(options: argparse.Namespace) -> int:
         write_report(options, lambda: timing_page(Path(options.model), spans))
     times = [each.to_json() for each in ranking.ways]
     record = {**ranking.to_json(), "times": times, "chosen": str(chosen) if chosen else None}
+    record["verdict"] = _verdict(ranking, chosen)
     del record["ways"]
     if ends is not None:
         record["region_ends"] = [each.to_json() for each in ends.ends]
@@ -136,8 +138,12 @@ def _lines(ranking: Ranking, chosen: object) -> Iterator[str]:
         yield f"not timed: {ranking.reason}"
     if ranking.is_noisy:
         yield "the machine is busy: times spread too much to be kept"
+    yield _verdict(ranking, chosen)
+
+
+def _verdict(ranking: Ranking, chosen: object) -> str:
     taken = next((each for each in ranking.ways if each.way == chosen), None)
-    yield f"fastest: {taken.way}; {taken.verdict}" if taken else "nothing runs the model"
+    return f"fastest: {taken.way}; {taken.verdict}" if taken else "nothing runs the model"
 
 
 def _figures(each: TimedWay, line: str) -> str:
@@ -168,7 +174,7 @@ def _on_cuda(options: argparse.Namespace) -> int:
             feeds,
             device=options.device,
             dtype=options.dtype,
-            rounds=max(1, options.rounds),
+            rounds=options.rounds,
             dims=dict(options.dim),
             stage=stage,
             ran=lambda way, span: tracks.setdefault(way, []).append(span),

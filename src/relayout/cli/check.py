@@ -7,20 +7,24 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from relayout.cli.amounts import count
 from relayout.cli.codes import DONE, REFUSED
 from relayout.cli.names import NameOption, profiles
 from relayout.cli.streams import model_of
-from relayout.cli.terminal import add_dims, count, progress, show
+from relayout.cli.terminal import add_dims, progress, show
 from relayout.errors import RelayoutError
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+    from relayout.report.fit import FitRecord
 
 DESCRIPTION = (
     "Count the Transposes of models, or list what of them does not fit a device, where, why and "
     "what it costs; exit with 1 if one of them has more than allowed or does not fit. A folder "
     "stands for all files *.onnx in it."
 )
+MOST_HELP = "how many Transposes a model may have"
 PROFILE_HELP = "a device, or a file *.toml with its limits"
 EXAMPLE = "relayout check in.onnx --max-transposes 4"
 
@@ -33,7 +37,7 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("models", metavar="IN.onnx", nargs="+")
     asked = parser.add_mutually_exclusive_group(required=True)
-    asked.add_argument("--max-transposes", type=count, metavar="N")
+    asked.add_argument("--max-transposes", type=count, metavar="N", help=MOST_HELP)
     asked.add_argument("--profile", action=NameOption, named=profiles, about=PROFILE_HELP)
     add_dims(parser)
     parser.add_argument("--all", action="store_true", help="list every place that does not fit")
@@ -57,8 +61,16 @@ def _fit(options: argparse.Namespace) -> int:
     fits = all(each.fits for each in found)
     models = [each.to_json() for each in found]
     lines = (line for each in found for line in fit_text(each, every=options.all))
-    show(options, {"models": models, "profile": options.profile, "ok": fits}, lines)
+    record = {"models": models, "profile": options.profile, "ok": fits, "verdict": _fitting(found)}
+    show(options, record, lines)
     return DONE if fits else REFUSED
+
+
+def _fitting(found: Sequence[FitRecord]) -> str:
+    """All in one line."""
+    if len(found) == 1:
+        return found[0].summary
+    return f"{sum(not each.fits for each in found)} of {len(found)} models do not fit"
 
 
 def _count(options: argparse.Namespace) -> int:
@@ -72,7 +84,8 @@ def _count(options: argparse.Namespace) -> int:
             found[name] = api.count(model_of(name), dims=dict(options.dim)).transposes
     models = [{"path": name, "transposes": n, "ok": n <= most} for name, n in found.items()]
     within = all(n <= most for n in found.values())
-    record = {"models": models, "max_transposes": most, "ok": within}
+    verdict = _counted(found, most)
+    record = {"models": models, "max_transposes": most, "ok": within, "verdict": verdict}
     show(options, record, _lines(found, most))
     return DONE if within else REFUSED
 
@@ -94,8 +107,7 @@ def _lines(found: dict[str, int], most: int) -> Iterator[RenderableType]:
     from rich.table import Table
 
     if len(found) == 1:
-        (number,) = found.values()
-        yield f"{_verdict(number, most)}: {number} Transposes, at most {most}"
+        yield _counted(found, most)
         return
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("model", overflow="fold")
@@ -104,8 +116,18 @@ def _lines(found: dict[str, int], most: int) -> Iterator[RenderableType]:
     for name, number in found.items():
         table.add_row(escape(name), str(number), _verdict(number, most))
     yield table
+    yield _counted(found, most)
+
+
+def _counted(found: dict[str, int], most: int) -> str:
+    """All in one line."""
+    from relayout.report.text import plural
+
+    if len(found) == 1:
+        (number,) = found.values()
+        return f"{_verdict(number, most)}: {plural(number, 'Transpose')}, at most {most}"
     more = sum(number > most for number in found.values())
-    yield f"{more} of {len(found)} models have more than {most}"
+    return f"{more} of {len(found)} models have more than {most}"
 
 
 def _verdict(number: int, most: int) -> str:

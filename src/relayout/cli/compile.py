@@ -31,7 +31,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--no-verify", action="store_true", help="write without comparing numbers")
     add_numbers(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(command=run)
+    parser.set_defaults(command=run, writes_model=True)
 
 
 def add_device(parser: argparse.ArgumentParser) -> None:
@@ -62,6 +62,6 @@ def run(options: argparse.Namespace) -> int:
     record = {"files": [str(file) for file in files], "verdict": summary, "verified": verified}
     written = [f"wrote {' and '.join(str(file) for file in files)}"] if files else []
     details = dict(compilation.details)
-    written += [", ".join(f"{count} {what}" for what, count in details.items())] if details else []
+    written += [", ".join(f"{what}: {count}" for what, count in details.items())] if details else []
     show(options, record | {"details": details}, [*written, summary])
     return DONE if compilation.accepted else REFUSED

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -26,17 +24,14 @@ STORY = (
 
 def tell(output: str | None = None) -> tuple[bool, dict[str, Any], Iterator[RenderableType]]:
     """Optimise the demonstration model; whether all went well, the record, and what to print."""
-    with TemporaryDirectory(prefix="relayout-demo-") as folder:
-        given = Path(folder) / "network.onnx"
-        given.write_bytes(network().SerializeToString())
-        result = optimize(given, Path(folder) / "smaller.onnx" if output is None else output)
+    result = optimize(network(), output)
     record = result.record()
-    return result.accepted, record.to_json(), _lines(record, kept=output is not None)
+    return result.accepted, record.to_json(), _lines(record)
 
 
-def _lines(record: RunRecord, *, kept: bool) -> Iterator[RenderableType]:
+def _lines(record: RunRecord) -> Iterator[RenderableType]:
     yield from STORY
-    yield from run_text(record if kept else replace(record, output=None))
+    yield from run_text(record)
 
 
 def network() -> onnx.ModelProto:

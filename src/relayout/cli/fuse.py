@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from relayout.cli.amounts import count
 from relayout.cli.codes import DONE, REFUSED
 from relayout.cli.names import NameOption, given, modes
 from relayout.cli.streams import model_of, output_of
 from relayout.cli.terminal import (
     add_numbers,
     add_report,
-    count,
     numeric_options,
     progress,
     show,
@@ -75,7 +75,7 @@ def add_parser(commands: Any) -> None:
     add_report(told)
     told.add_argument("--all", action="store_true", help="list every group")
     told.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(command=run)
+    parser.set_defaults(command=run, writes_model=True)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -9,6 +9,7 @@ from relayout.cli.codes import DONE
 from relayout.cli.names import NameOption, given, looks, targets, walks
 from relayout.cli.streams import model_of
 from relayout.cli.terminal import add_dims, add_form, add_report, progress, show, write_report
+from relayout.errors import RelayoutError
 
 DESCRIPTION = (
     "Show the interface of a model, its operators, its Transposes with what they move and why they "
@@ -43,8 +44,13 @@ def run(options: argparse.Namespace) -> int:
     from relayout.optimizer.model_pages import model_page
     from relayout.report.text import model_text
 
+    if options.layouts and (options.report or options.model_explorer):
+        raise RelayoutError("pages and graphs have the layouts too: leave out --layouts")
     if options.layouts:
         return _inspect_layouts(options)
+    alone = [name for name in ("look", "walk", "target") if getattr(options, name) is not None]
+    if alone:
+        raise RelayoutError(f"--{alone[0]} goes with --layouts")
     model, dims = model_of(options.model), dict(options.dim)
     with progress() as stage:
         stage("reading")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from relayout.cli.amounts import at_least_one, count, named_layout
 from relayout.cli.codes import DONE, REFUSED
 from relayout.cli.names import NameOption, given, profiles, strategies
 from relayout.cli.streams import model_of, output_of
@@ -16,8 +17,6 @@ from relayout.cli.terminal import (
     add_report,
     add_trace,
     choosing,
-    count,
-    named_layout,
     numeric_options,
     progress,
     show,
@@ -75,7 +74,7 @@ def add_parser(commands: Any) -> None:
     choice.add_argument("--profile", action=NameOption, named=profiles, about=PROFILE_HELP)
     choice.add_argument("--opset", type=count, metavar="N", help=OPSET_HELP)
     choice.add_argument("--measure", action="store_true", help=MEASURE_HELP)
-    choice.add_argument("--threads", type=count, metavar="N", help=THREADS_HELP)
+    choice.add_argument("--threads", type=at_least_one, metavar="N", help=THREADS_HELP)
     interface = parser.add_argument_group("the interface of the model")
     interface.add_argument("--free-inputs", action="store_true", help=FREE_HELP.format("inputs"))
     interface.add_argument("--free-outputs", action="store_true", help=FREE_HELP.format("outputs"))
@@ -98,7 +97,7 @@ def add_parser(commands: Any) -> None:
     add_report(told)
     add_trace(told)
     add_form(told)
-    parser.set_defaults(command=run)
+    parser.set_defaults(command=run, writes_model=True)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -7,6 +7,7 @@ from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
+from zipfile import BadZipFile
 
 from relayout.cli.codes import DONE
 from relayout.cli.compile import add_device
@@ -82,8 +83,10 @@ def _feeds(options: argparse.Namespace) -> dict[str, Any]:
     try:
         with np.load(options.feeds) as archive:
             return dict(archive)
-    except (OSError, ValueError) as error:
-        raise RelayoutError(f"cannot read {quoted(options.feeds)}: {error}") from None
+    except OSError as error:
+        raise RelayoutError(f"cannot read {quoted(options.feeds)}: {error.strerror}") from None
+    except (ValueError, BadZipFile) as error:
+        raise RelayoutError(f"{quoted(options.feeds)} is no file *.npz: {error}") from None
 
 
 def _records(name: str, value: Any) -> Iterable[dict[str, Any]]:

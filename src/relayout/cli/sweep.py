@@ -11,8 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from relayout.cli.amounts import at_least_one, gigabytes, part, seconds
 from relayout.cli.codes import DONE, REFUSED
-from relayout.cli.terminal import count, gigabytes, progress, show
+from relayout.cli.terminal import progress, show
 from relayout.errors import RelayoutError
 
 if TYPE_CHECKING:
@@ -51,15 +52,17 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--command", dest="swept", choices=SWEPT_NAMES, default="optimize", help="what to run"
     )
-    parser.add_argument("--jobs", type=count, metavar="N", help="models at a time (default: cores)")
     parser.add_argument(
-        "--seconds", type=float, default=3600.0, metavar="S", help="what a model may take"
+        "--jobs", type=at_least_one, metavar="N", help="models at a time (default: cores)"
+    )
+    parser.add_argument(
+        "--seconds", type=seconds, default=3600.0, metavar="S", help="what a model may take"
     )
     parser.add_argument(
         "--job-memory", type=gigabytes, metavar="8GB", help="what a process may use for a model"
     )
     parser.add_argument(
-        "--part", type=_part, metavar="1/8", help="only this part of the models, for clusters"
+        "--part", type=part, metavar="1/8", help="only this part of the models, for clusters"
     )
     parser.add_argument(
         "--ray", metavar="ADDRESS", help="run on a Ray cluster ('auto', or host:port of its head)"
@@ -69,14 +72,6 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
     kept = "what is done is kept, and the same call goes on from there"
     parser.set_defaults(command=run, takes_more=True, if_interrupted=kept)
-
-
-def _part(text: str) -> tuple[int, int]:
-    number, _, total = text.partition("/")
-    known = number.isdecimal() and total.isdecimal() and 1 <= int(number) <= int(total)
-    if not known:
-        raise argparse.ArgumentTypeError(f"'{text}' is not of the form 1/8")
-    return int(number), int(total)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -210,4 +205,4 @@ def _lines(models: Sequence[dict[str, Any]], files: Sequence[str]) -> Iterator[s
     if files:
         yield escape(f"wrote {' and '.join(files)}")
     if files and not any(name.endswith(".parquet") for name in files):
-        yield escape("no table: relayout[sweep] is not installed")
+        yield escape("no table, which needs pyarrow: pip install 'relayout[sweep]'")

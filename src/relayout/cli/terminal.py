@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import sys
 import time
 import warnings
@@ -15,6 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
+from relayout.cli.amounts import gigabytes, named_length, named_shape, seconds, tolerance
 from relayout.cli.names import NameOption, given, objectives, targets
 from relayout.cli.streams import printing, report_stream
 
@@ -35,14 +35,14 @@ class Options(Protocol):
 
 def add_numbers(parser: Options) -> None:
     parser.add_argument(
-        "--tolerance", type=float, help="largest error relative to the scale of an element"
+        "--tolerance", type=tolerance, help="largest error relative to the scale of an element"
     )
     parser.add_argument("--memory", type=gigabytes, metavar="2GB", help=MEMORY_HELP)
     parser.add_argument(
         "--shape",
         action="append",
         default=[],
-        type=_shape,
+        type=named_shape,
         metavar="NAME=1,3,224,224",
         help="the shape of an input, for verifying",
     )
@@ -54,7 +54,7 @@ def add_dims(parser: Options) -> None:
         "--dim",
         action="append",
         default=[],
-        type=_dim,
+        type=named_length,
         metavar="NAME=8",
         help="the length of a symbolic dimension",
     )
@@ -69,50 +69,6 @@ def numeric_options(options: argparse.Namespace) -> NumericOptions:
         tolerance=options.tolerance,
         memory=options.memory,
     )
-
-
-def _shape(text: str) -> tuple[str, tuple[int, ...]]:
-    name, _, lengths = text.rpartition("=")
-    try:
-        shape = tuple(int(length) for length in lengths.split(",") if length)
-    except ValueError:
-        shape = (-1,)
-    if not name or any(length < 0 for length in shape):
-        raise argparse.ArgumentTypeError(f"'{text}' is not of the form NAME=1,3,224,224")
-    return name, shape
-
-
-def _dim(text: str) -> tuple[str, int]:
-    name, _, length = text.rpartition("=")
-    if not name or not length.isdecimal():
-        raise argparse.ArgumentTypeError(f"'{text}' is not of the form NAME=8")
-    return name, int(length)
-
-
-def gigabytes(text: str) -> float:
-    """An amount of memory: 2GB, 500MB, or a number of gigabytes."""
-    upper = text.upper().removesuffix("B")
-    scale = {"M": 1e-3, "G": 1.0, "T": 1e3}.get(upper[-1:])
-    try:
-        amount = float(upper if scale is None else upper[:-1]) * (scale or 1.0)
-    except ValueError:
-        amount = 0.0
-    if not 0 < amount < math.inf:
-        raise argparse.ArgumentTypeError(f"'{text}' is not an amount of memory such as 2GB")
-    return amount
-
-
-def named_layout(text: str) -> tuple[str, str]:
-    name, _, layout = text.rpartition("=")
-    if not name or not layout.isalpha():
-        raise argparse.ArgumentTypeError(f"'{text}' is not of the form NAME=NHWC")
-    return name, layout
-
-
-def count(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"'{text}' is not a count")
-    return int(text)
 
 
 def show(
@@ -203,7 +159,7 @@ def add_choosing(parser: Options) -> None:
     parser.add_argument("--keep-nchw", action="append", default=[], metavar="NAME", help=KEEP_HELP)
     parser.add_argument("--minimize", action=NameOption, named=objectives, about=GOAL_HELP)
     parser.add_argument("--einsum", action=argparse.BooleanOptionalAction, help=EINSUM_HELP)
-    parser.add_argument("--budget", type=float, default=10.0, metavar="SECONDS", help=BUDGET_HELP)
+    parser.add_argument("--budget", type=seconds, default=10.0, metavar="SECONDS", help=BUDGET_HELP)
     parser.add_argument("--fix-defaults", action="store_true", help=DEFAULTS_HELP)
 
 

@@ -12,14 +12,18 @@ from relayout.cli.documents import read_json
 from relayout.cli.terminal import progress, show
 
 SUMMARY = "check a proof that a choice of layouts is least for the variants offered"
+DESCRIPTION = (
+    "Check a proof that a choice of layouts is least for the variants offered, and what it is "
+    "about: the given model, and the one that was written."
+)
 PROOFS_HOLD = "the proofs hold"
 """What is known of a certificate in which nothing is wrong."""
 EXAMPLE = "relayout verify-certificate proof.json --model in.onnx"
 
 
 def add_parser(commands: Any) -> None:
-    parser = commands.add_parser("verify-certificate", help=SUMMARY, description=SUMMARY)
-    parser.add_argument("certificate", metavar="C.json")
+    parser = commands.add_parser("verify-certificate", help=SUMMARY, description=DESCRIPTION)
+    parser.add_argument("document", metavar="C.json")
     parser.add_argument(
         "--model", metavar="IN.onnx", help="the given model: hash and proof must be about it"
     )
@@ -34,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
     from relayout import api
     from relayout.report.certificate import certificate_lines
 
-    document = read_json(options.certificate)
+    document = read_json(options.document)
     with progress() as stage:
         stage("checking")
         found = api.check_certificate(document, options.model, options.result)

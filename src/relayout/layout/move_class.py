@@ -9,7 +9,7 @@ from enum import Enum
 class MoveClass(Enum):
     """How a Transpose moves data, by how runtimes can carry it out."""
 
-    NONE = "moves no data"
+    NONE = "same order in memory"
     """Only axes of length 1 change places."""
     ROWS = "rows stay whole"
     """The innermost axis stays innermost: rows are copied whole."""

@@ -41,19 +41,19 @@ class Objective(Enum):
         return Objective.COUNT if self is Objective.BYTES else Objective.BYTES
 
     @property
-    def noun(self) -> str:
-        """What is saved."""
-        return _NOUNS[self]
+    def least(self) -> str:
+        """What is chosen, in words."""
+        return _LEAST[self]
 
     @property
     def summary(self) -> str:
         return _SUMMARIES[self]
 
 
-_NOUNS = {
-    Objective.BYTES: "bytes",
-    Objective.COUNT: "Transposes",
-    Objective.TIME: "predicted nanoseconds",
+_LEAST = {
+    Objective.BYTES: "fewest bytes",
+    Objective.COUNT: "fewest Transposes",
+    Objective.TIME: "least predicted time",
 }
 _SUMMARIES = {
     Objective.BYTES: "bytes moved by Transposes",

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from os import PathLike
-from pathlib import Path
 
 from relayout.assign.strategies.registry import Strategy
 from relayout.assign.terms import Terms
 from relayout.errors import RelayoutError
-from relayout.graph.io.destination import Destination, Output
+from relayout.graph.io.destination import Destination, Output, check_apart
 from relayout.graph.io.inline import without_functions
 from relayout.graph.io.load import reloaded
 from relayout.graph.io.model import LoadedModel
@@ -41,9 +39,16 @@ def within_given_rank(terms: Terms, asked: LoadedModel) -> Terms:
 
 
 def destinations(
-    output: Output | None, certificate: Output | None, source: ModelSource, strategy: Strategy
+    output: Output | None,
+    certificate: Output | None,
+    report: Output | None,
+    source: ModelSource,
+    strategy: Strategy,
 ) -> tuple[Destination | None, Destination | None]:
     """Where the model and its proof go, found to be places that can be written to."""
+    beside = {"certificate": certificate, "report": report}
+    check_apart((source,), beside)
+    check_apart((), {"model": output, **beside})
     place = None if output is None else Destination.of(output)
     if certificate is None:
         return place, None
@@ -51,7 +56,5 @@ def destinations(
         raise RelayoutError("a certificate needs the exact strategy: only that one proves anything")
     proof = Destination.of(certificate)
     if place is not None and proof.is_same(place):
-        raise RelayoutError("the model and its certificate cannot be written to the same place")
-    if isinstance(source, str | PathLike) and proof.is_same(Destination(str(source), Path(source))):
-        raise RelayoutError("the certificate would overwrite the given model")
+        raise RelayoutError("the model and the certificate would go to the same place")
     return place, proof

@@ -17,6 +17,7 @@ from relayout.ops.measure import Measure, Objective, bytes_of_constants, most_ax
 from relayout.ops.quantised_groups import has_quantised_groups
 from relayout.optimizer.pipeline import Checking, Outcome, Timing, Vanishing, chosen
 from relayout.optimizer.prepare import Prepared, measured_by
+from relayout.report.text import bytes_text, plural
 from relayout.report.trace import Span
 from relayout.rewrite.refine import LEARN_RANK, LEARN_SHAPE
 from relayout.targets.target import Target
@@ -63,7 +64,7 @@ class Attempt:
             *(["whatever operators read again"] if terms.ignores_passes else []),
         )
         again = f"round {self.round_number}: " if self.round_number > 1 else ""
-        return again + ", ".join((f"fewest {terms.objective.noun}", *extras))
+        return again + ", ".join((terms.objective.least, *extras))
 
 
 @dataclass(slots=True)
@@ -295,7 +296,7 @@ def _instead_of(trial: Trial) -> Iterator[Attempt]:
     is_count = terms.objective is Objective.COUNT
     if trial.traded == GREW:
         other = replace(terms, objective=terms.objective.other, ignores_passes=is_count)
-        yield Attempt(other, note=f"{reason}the fewest {other.objective.noun} were chosen")
+        yield Attempt(other, note=f"{reason}the {other.objective.least} were chosen")
     if terms.no_figure_grows and terms.target.prices is not None:
         fastest = replace(terms, objective=Objective.TIME)
         yield Attempt(fastest, note=f"{reason}the least time was chosen")
@@ -306,10 +307,10 @@ def _why_instead(trial: Trial) -> str:
     if trial.traded == SLOWER:
         asking = f"--minimize {terms.objective.value}"
         return (
-            f"the fewest {terms.objective.noun} ({asking}) would leave {after.transposes} "
+            f"the {terms.objective.least} ({asking}) would leave {after.transposes} "
             "Transposes, and are predicted to take longer than the given model; so "
         )
     return (
-        f"the fewest {terms.objective.noun} would take {after.transposes} Transposes and "
-        f"{after.bytes_moved} bytes, one of which is more than the given model has; so "
+        f"the {terms.objective.least} would take {plural(after.transposes, 'Transpose')} and "
+        f"{bytes_text(after.bytes_moved)}, one of which is more than the given model has; so "
     )

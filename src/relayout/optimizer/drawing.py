@@ -103,6 +103,7 @@ class _Gathering:
     def _add_node(self, node: ir.Node, *, is_fixed: bool) -> None:
         results = [value for value in node.outputs if value.name]
         if all(constant_of(value) is not None for value in results):
+            self.left_out += 1
             return
         given = [value for body in subgraphs_of(node) for value in body.outputs]
         read = [value for value in (*node.inputs, *given) if value is not None]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from difflib import get_close_matches
 
-from relayout.errors import RelayoutError
+from relayout.errors import RelayoutError, near
 from relayout.graph.io.sources import ModelSource
 from relayout.optimizer.describe import transpose_records
 from relayout.optimizer.drawing import Told, drawn_graph
@@ -28,8 +27,7 @@ def explain_node(
     graph = drawn_graph(model, told)
     found = [node for node in graph.nodes if not node.is_port and _is_called(graph, node, name)]
     if not found:
-        near = get_close_matches(name, [node.name for node in graph.nodes if not node.is_port])
-        hint = f"; near it: {', '.join(near)}" if near else ""
+        hint = near(name, [node.name for node in graph.nodes if not node.is_port])
         raise RelayoutError(f"no node is called {name!r}, none writes a tensor of this name{hint}")
     return tuple(_explained(graph, node) for node in found)
 

@@ -20,6 +20,7 @@ from relayout.graph.io.load import load
 from relayout.graph.io.model import LoadedModel
 from relayout.graph.io.save import to_proto
 from relayout.graph.io.sources import BINARY, ModelSource, encoded
+from relayout.graph.region import regions_of
 from relayout.optimizer.delivery import Comparing, Delivery, Stage, check_names, deliver
 from relayout.optimizer.grouping import (
     Grouping,
@@ -29,8 +30,9 @@ from relayout.optimizer.grouping import (
     no_such_node,
     prepared,
 )
-from relayout.optimizer.result import at_a_prompt, verdict_text
+from relayout.optimizer.result import verdict_text
 from relayout.report.fusion import FusionRecord, Kernels, NodeRecord
+from relayout.report.prompt import at_a_prompt
 from relayout.verify.isolated import compare_isolated
 from relayout.verify.verdict import NumericOptions, NumericVerdict
 
@@ -165,7 +167,8 @@ def explain(
     grouping = grouping_of(_open(source), options or GroupingOptions())
     found = node_records(grouping.flat, grouping.partitions, node)
     if not found:
-        raise no_such_node(node)
+        nodes = [each for region in regions_of(grouping.flat.ir) for each in region.graph]
+        raise no_such_node(node, nodes)
     return found
 
 

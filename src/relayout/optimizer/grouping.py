@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import onnx_ir as ir
 
-from relayout.errors import RelayoutError
+from relayout.errors import RelayoutError, near
 from relayout.fusion.ahead import Ahead
 from relayout.fusion.border import operands_of, results_of
 from relayout.fusion.exceeding import exceeding_notices
@@ -129,12 +129,13 @@ def _stops(nodes: Sequence[ir.Node], names: Iterable[str]) -> Iterator[ir.Node]:
     for name in names:
         found = [node for node in nodes if is_called(node, name)]
         if not found:
-            raise no_such_node(name)
+            raise no_such_node(name, nodes)
         yield from found
 
 
-def no_such_node(name: str) -> RelayoutError:
-    return RelayoutError(f"the model has no node {name!r}, and none that writes such a value")
+def no_such_node(name: str, nodes: Iterable[ir.Node]) -> RelayoutError:
+    hint = near(name, [node.name for node in nodes])
+    return RelayoutError(f"the model has no node {name!r}, and none that writes such a value{hint}")
 
 
 # functions of the model that are kernels of their own

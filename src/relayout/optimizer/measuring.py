@@ -66,7 +66,7 @@ def check_measurable(terms: Terms) -> None:
 def words_of(terms: Terms) -> str:
     """A candidate in a few words."""
     raised = "" if terms.target.raises else ", no attention raised"
-    return f"fewest {terms.objective.noun}{raised}"
+    return f"{terms.objective.least}{raised}"
 
 
 def ranked(

@@ -58,7 +58,7 @@ def pair_page(before: Path, after: Path, found: Equivalence) -> Page:
             Card(label, *map(str, reversed(pair)))
             for label, pair in (
                 ("Transposes", [sum(n.transpose is not None for n in g.nodes) for g in graphs]),
-                ("nodes", [sum(not n.is_port for n in g.nodes) for g in graphs]),
+                ("nodes", [g.left_out + sum(not n.is_port for n in g.nodes) for g in graphs]),
             )
         ),
         before=graphs[0],
@@ -86,11 +86,12 @@ def comparison_page(source: ModelSource, record: ComparisonRecord) -> Page:
     headings = ("strategy", "Transposes", "bytes moved", "nodes", "decided in", "numbers")
     moved = tuple((each.name, each.left.bytes_moved, None) for each in record.strategies)
     counts = tuple((each.name, each.left.transposes, None) for each in record.strategies)
-    best = min(record.strategies, key=lambda each: each.cost)
+    least = min(each.cost for each in record.strategies)
+    best = [each.name for each in record.strategies if each.cost == least]
     return Page(
         title=model_name(record.source),
         subtitle=f"relayout compare, target {record.target}",
-        headline=f"least cost: {best.name}",
+        headline=f"least cost: {_listed(best)}",
         cards=(
             Card("Transposes as given", str(record.given.transposes)),
             Card("bytes moved as given", bytes_text(record.given.bytes_moved)),
@@ -103,6 +104,11 @@ def comparison_page(source: ModelSource, record: ComparisonRecord) -> Page:
         ),
         version=VERSION,
     )
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Strategies that are equally good; the exact one comes last of all."""
+    return names[-1] if len(names) == 1 else f"{names[-1]} and {len(names) - 1} more"
 
 
 def fusion_page(result: FuseResult) -> Page:

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 
 from relayout.assign.strategies.registry import Budget, Strategy
 from relayout.assign.terms import Terms
+from relayout.graph.io.free_interface import free_interface
 from relayout.graph.io.model import LoadedModel
 from relayout.graph.read import is_default
-from relayout.ops.measure import Objective, moving_transposes
-from relayout.optimizer.attempts import Search
-from relayout.optimizer.prepare import as_asked, prepare
+from relayout.ops.measure import Measure, Objective, moving_transposes
+from relayout.optimizer.attempts import Search, Trial
+from relayout.optimizer.prepare import as_asked, measured_by, prepare
 from relayout.optimizer.rounds import in_rounds
 from relayout.report.explanation import EINSUM_WOULD, Demand
 from relayout.report.records import OfferRecord, TransposeRecord
@@ -38,40 +39,47 @@ def offers(
     left: tuple[TransposeRecord, ...],
     *,
     has_attention: bool,
+    gave_up: bool,
 ) -> tuple[OfferRecord, ...]:
-    """The options that were tried and leave fewer Transposes than are left, fewest first."""
+    """The options that were tried and leave fewer Transposes than are left, fewest first.
+
+    `gave_up`: what was asked for was given up for the least time.
+    """
     found = []
-    for other in _others(asked, terms, left, has_attention=has_attention):
+    for other in _others(asked, terms, left, has_attention=has_attention, gave_up=gave_up):
         changed = as_asked(asked, other.opset, fix_defaults=other.fix_defaults)
         prepared = prepare(changed, other.terms.target, other.terms.dims)
         trial = in_rounds(Search(prepared, strategy, Budget(budget)), other.terms)[-1]
-        after = trial.after
-        count = after.transposes - _at_free_border(trial.loaded, other.terms)
-        if count < len(left):
-            found.append(OfferRecord(other.words, count, after.bytes_moved))
+        after = _delivered(trial, other.terms)
+        if after.transposes < len(left):
+            found.append(OfferRecord(other.words, after.transposes, after.bytes_moved))
     return tuple(sorted(found, key=lambda offer: (offer.transposes, offer.bytes_moved)))
 
 
-def _at_free_border(loaded: LoadedModel, terms: Terms) -> int:
-    """Transposes that a free interface takes in."""
-    graph = loaded.ir.graph
-    count = 0
-    for _, node in moving_transposes(loaded.ir):
-        source, result = node.inputs[0], node.outputs[0]
-        is_given = source is not None and source in graph.inputs and len(source.uses()) == 1
-        is_result = result in graph.outputs and not result.uses()
-        count += (terms.free_inputs and is_given) or (terms.free_outputs and is_result)
-    return count
+def _delivered(trial: Trial, terms: Terms) -> Measure:
+    """The figures of what would be delivered: Transposes at a free border go into the interface."""
+    if not terms.frees:
+        return trial.after
+    loaded = trial.loaded.clone()
+    free_interface(loaded, inputs=terms.free_inputs, outputs=terms.free_outputs)
+    return measured_by(terms, loaded.ir)
 
 
 def _others(
-    asked: LoadedModel, terms: Terms, left: tuple[TransposeRecord, ...], *, has_attention: bool
+    asked: LoadedModel,
+    terms: Terms,
+    left: tuple[TransposeRecord, ...],
+    *,
+    has_attention: bool,
+    gave_up: bool,
 ) -> Iterator[_Other]:
     """What could help, by what keeps the Transposes that are left."""
     demands = [demand for record in left for demand in _demands(record)]
     version = asked.ir.opset_imports.get("", 0)
     if has_attention and version < ATTENTION_SINCE:
         yield _Other(f"--opset {ATTENTION_SINCE}", terms, opset=ATTENTION_SINCE)
+    if gave_up:
+        yield _Other(f"--minimize {terms.objective.value}", replace(terms, no_figure_grows=False))
     if terms.objective is not Objective.COUNT:
         count = replace(terms, objective=Objective.COUNT, no_figure_grows=False)
         yield _Other("--minimize count", count)

@@ -124,7 +124,7 @@ def optimize(
     """
     inputs = replace(inputs or NumericOptions(), fix_defaults=fix_defaults)
     solver = strategy_of(strategy)
-    place, proof = destinations(output, certificate, source, solver)
+    place, proof = destinations(output, certificate, report, source, solver)
     reports = ReportFiles.of(report, model_explorer)
     priced = with_prices(target, prices)
     objective = asked_objective(priced, minimize)
@@ -250,5 +250,6 @@ def _with_offers(result: Result, searching: _Searching, terms: Terms) -> Result:
     found = offers(
         *(searching.asked, terms, searching.strategy, searching.budget, result.record().left),
         has_attention=bool(result.spelt_out),
+        gave_up=result.choose.terms.objective is not terms.objective,
     )
     return replace(result, offers=found)

@@ -27,7 +27,7 @@ def run_page(result: Result) -> Page:
     before, after = _both(result, record)
     return Page(
         title=model_name(record.source),
-        subtitle=f"relayout optimize, target {record.target}, fewest {record.minimized}",
+        subtitle=f"relayout optimize, target {record.target}, {record.minimized}",
         headline=_headline(record),
         tone="good" if record.verified else "",
         cards=_run_cards(record),
@@ -62,7 +62,7 @@ def _headline(record: RunRecord) -> str:
 
 def _run_cards(record: RunRecord) -> tuple[Card, ...]:
     before, after = record.before, record.after
-    least = f"fewest {record.minimized}: least for the variants offered"
+    least = f"{record.minimized} for the variants offered"
     cards = [
         *_figure_cards(before, after),
         Card("nodes", str(after.nodes), str(before.nodes)),
@@ -73,8 +73,8 @@ def _run_cards(record: RunRecord) -> tuple[Card, ...]:
         cards.insert(2, Card("nodes without a kernel", *map(str, reversed(record.lacking))))
     if record.measured is not None:
         cards[2:2] = _measured(record.measured)
-    if record.seconds:
-        took = sum(record.seconds.values())
+    if record.attempts:
+        took = sum(each.seconds for each in record.attempts)
         cards.append(
             Card("optimised in", f"{took:.2f} s", note=plural(len(record.attempts), "attempt"))
         )
@@ -131,7 +131,11 @@ def _passes(record: RunRecord) -> tuple[Chart, ...]:
     applied = sorted(record.applied.items(), key=lambda item: (-item[1], item[0]))[:LARGEST]
     charts = (
         Chart("Rewrites applied", "count", tuple((name, n, None) for name, n in applied)),
-        Chart("Time of passes", "seconds", tuple((name, s, None) for name, s in slowest)),
+        Chart(
+            "Time of passes, in what was kept",
+            "seconds",
+            tuple((name, s, None) for name, s in slowest),
+        ),
     )
     return tuple(chart for chart in charts if chart.bars)
 

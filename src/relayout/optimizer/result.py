@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
-from textwrap import shorten
 from typing import Any
 
 import onnx
@@ -29,7 +28,10 @@ from relayout.optimizer.describe import (
     run_notes,
     size_note,
 )
+from relayout.optimizer.pages import run_page
 from relayout.optimizer.pipeline import Outcome
+from relayout.report.html.page import Page
+from relayout.report.prompt import at_a_prompt
 from relayout.report.records import (
     AttemptRecord,
     MeasuredRecord,
@@ -43,7 +45,6 @@ from relayout.verify.verdict import NumericVerdict
 
 NOT_VERIFIED = "not verified, as asked"
 SAME_FILE = "the same model"
-SHOWN_AT_A_PROMPT = 100
 
 
 def verdict_text(verdict: NumericVerdict | None, *, changed: bool) -> str:
@@ -55,10 +56,6 @@ def verdict_text(verdict: NumericVerdict | None, *, changed: bool) -> str:
     if verdict.status == "unknown":
         return f"cannot be verified, {verdict.reason}; --no-verify writes it anyway"
     return verdict.summary()
-
-
-def at_a_prompt(text: str) -> str:
-    return shorten(text, SHOWN_AT_A_PROMPT, placeholder=" ...")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -192,15 +189,19 @@ class Result:
             optimal=self.least,
             seconds=dict(self.seconds),
             constant_bytes=(stored, kept),
-            minimized=self.choose.terms.objective.noun,
+            minimized=self.choose.terms.objective.least,
             lacking=self.lacking,
             attempts=self.attempts,
             offers=self.offers,
             measured=self.measured,
         )
 
+    def page(self) -> Page:
+        """The page that `report=PATH` writes; in notebooks it is shown with its graphs."""
+        return run_page(self)
+
     def _repr_html_(self) -> str:
-        """A small card for notebooks; `optimize(..., report=PATH)` writes the page with graphs."""
+        """A small card for notebooks; `page()` has the graphs."""
         before, after = self.before, self.after
         verdict = verdict_text(self.verdict, changed=self.changed)
         rows = [

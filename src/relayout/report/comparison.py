@@ -11,11 +11,19 @@ from rich.console import RenderableType
 from rich.markup import escape
 from rich.table import Table
 
+from relayout.report.prompt import ShortRecord
 from relayout.report.records import Figures
 from relayout.report.regions import RegionRecord, regions_table
 from relayout.report.text import bytes_text
 
 BOUND = "lower bound"
+COLUMNS = {
+    "inserted": "Transposes put in, before neighbours cancel",
+    "regions": "parts of the graph without a copy inside",
+    "cost": "what the choice makes least, in one number",
+    BOUND: "no choice among the variants offered costs less",
+}
+"""What the headings of the table stand for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +56,8 @@ class StrategyRecord:
         return max(0, self.inserted - self.left.transposes)
 
 
-@dataclass(frozen=True, slots=True)
-class ComparisonRecord:
+@dataclass(frozen=True, slots=True, repr=False)
+class ComparisonRecord(ShortRecord):
     """What `compare` reports."""
 
     source: str
@@ -80,7 +88,7 @@ def comparison_table(record: ComparisonRecord) -> Table:
         box=box.SIMPLE_HEAD,
         pad_edge=False,
         collapse_padding=True,
-        caption=f"{BOUND}: no choice among the variants offered costs less",
+        caption="\n".join(f"{name}: {what}" for name, what in COLUMNS.items()),
         caption_justify="left",
     )
     table.add_column("strategy", no_wrap=True)

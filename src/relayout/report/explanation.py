@@ -10,7 +10,7 @@ EINSUM_WOULD = "--einsum would state it as an Einsum, in any order"
 INVALID = "its perm does not fit the rank, or the rank is unknown"
 NEEDED = "needed by the variants offered: these demands conflict in every choice among them"
 NO_CONFLICT = "no conflicting demand was found near it"
-NO_DATA = "moves no data: only axes of length 1 change places"
+NO_DATA = "only axes of length 1 change places: the order in memory stays the same"
 PASSES_ON = "only other Transposes read it"
 UNDOES = "gives back the order the tensor is stored in"
 

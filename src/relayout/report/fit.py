@@ -10,6 +10,9 @@ from typing import Any
 from rich.console import RenderableType
 from rich.markup import escape
 
+from relayout.report.prompt import ShortRecord
+from relayout.report.text import bytes_text
+
 MOST_NAMES = 8
 """Nodes that are listed by name for one reason."""
 
@@ -28,8 +31,8 @@ class MisfitRecord:
     """What is copied to run it elsewhere, or to bring it into another order."""
 
 
-@dataclass(frozen=True, slots=True)
-class FitRecord:
+@dataclass(frozen=True, slots=True, repr=False)
+class FitRecord(ShortRecord):
     """What of a model does not fit a profile, and what fits but costs a copy."""
 
     path: str
@@ -42,19 +45,22 @@ class FitRecord:
     def fits(self) -> bool:
         return not self.misfits
 
+    @property
+    def summary(self) -> str:
+        if self.fits:
+            return f"fits {self.profile}"
+        places = {each.where: each for each in self.misfits}
+        copied = bytes_text(sum(each.bytes_copied for each in places.values()))
+        many = "place does" if len(places) == 1 else "places do"
+        return f"{len(places)} {many} not fit {self.profile}; {copied} copied"
+
     def to_json(self) -> dict[str, Any]:
         return {**asdict(self), "ok": self.fits}
 
 
 def fit_text(record: FitRecord, *, every: bool) -> Iterator[RenderableType]:
     """One paragraph a reason, with the places it holds for."""
-    path, places = escape(record.path), {each.where: each for each in record.misfits}
-    if record.fits:
-        yield f"{path}: fits {record.profile}"
-    else:
-        copied = sum(each.bytes_copied for each in places.values())
-        many = "place does" if len(places) == 1 else "places do"
-        yield f"{path}: {len(places)} {many} not fit {record.profile}; {copied} bytes are copied"
+    yield escape(f"{record.path}: {record.summary}")
     for found in (record.misfits, record.copied):
         for (operator, why, source), group in groupby(sorted(found, key=_reason), key=_reason):
             yield from _paragraph(operator, why, source, list(group), every=every)
@@ -65,7 +71,7 @@ def _paragraph(
 ) -> Iterator[RenderableType]:
     copied = sum(each.bytes_copied for each in places)
     times = f", {len(places)} times" if len(places) > 1 else ""
-    yield f"  {escape(operator)}: {escape(why)}{times}; {copied} bytes"
+    yield f"  {escape(operator)}: {escape(why)}{times}; {bytes_text(copied)}"
     yield f"    {escape(', '.join(_names(places, every=every)))}"
     yield f"    stated by {escape(source)}"
 

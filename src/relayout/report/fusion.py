@@ -12,6 +12,7 @@ from rich.console import RenderableType
 from rich.markup import escape
 from rich.table import Table
 
+from relayout.report.prompt import ShortRecord
 from relayout.report.records import Assumed
 from relayout.report.text import ROWS_SHOWN, bytes_text, notes, plural
 
@@ -55,8 +56,8 @@ class RefusalRecord:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class FusionRecord:
+@dataclass(frozen=True, slots=True, repr=False)
+class FusionRecord(ShortRecord):
     """What `fuse` reports."""
 
     source: str

@@ -12,6 +12,7 @@ from rich.console import RenderableType
 from rich.markup import escape
 from rich.table import Table
 
+from relayout.report.prompt import ShortRecord
 from relayout.report.text import plural, shortened
 
 ROWS_SHOWN = 30
@@ -46,8 +47,8 @@ class ConflictRecord:
     readers: int
 
 
-@dataclass(frozen=True, slots=True)
-class LayoutsRecord:
+@dataclass(frozen=True, slots=True, repr=False)
+class LayoutsRecord(ShortRecord):
     """What `inspect --layouts` reports."""
 
     path: str

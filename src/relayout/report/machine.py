@@ -96,6 +96,7 @@ def _answers() -> dict[str, list[Schema]]:
                     "models": {"type": "array", "items": _object(model)},
                     "max_transposes": count,
                     "ok": flag,
+                    "verdict": {"type": "string"},
                 }
             ),
             _object(
@@ -103,6 +104,7 @@ def _answers() -> dict[str, list[Schema]]:
                     "models": {"type": "array", "items": _of(FitRecord)},
                     "profile": {"type": "string"},
                     "ok": flag,
+                    "verdict": {"type": "string"},
                 }
             ),
         ],

@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import RenderableType
 from rich.markup import escape
 
+from relayout.report.prompt import ShortRecord
 from relayout.report.text import bytes_text
 
 
@@ -21,8 +22,8 @@ class ExplainedTensor:
     layout: str
 
 
-@dataclass(frozen=True, slots=True)
-class ExplainedNode:
+@dataclass(frozen=True, slots=True, repr=False)
+class ExplainedNode(ShortRecord):
     """A node, its tensors, and, of a Transpose, why it is there."""
 
     name: str

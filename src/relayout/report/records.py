@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from relayout.report.explanation import Explanation
+from relayout.report.prompt import ShortRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,8 +16,8 @@ class PortRecord:
     shape: str
 
 
-@dataclass(frozen=True, slots=True)
-class TransposeRecord:
+@dataclass(frozen=True, slots=True, repr=False)
+class TransposeRecord(ShortRecord):
     """One Transpose on a value that is not a constant."""
 
     name: str
@@ -49,8 +50,8 @@ class Figures:
     """What moving data and starting kernels takes by the prices of the target; 0 if not asked."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelRecord:
+@dataclass(frozen=True, slots=True, repr=False)
+class ModelRecord(ShortRecord):
     """What `inspect` reports."""
 
     path: str
@@ -118,8 +119,8 @@ class OfferRecord:
     bytes_moved: int
 
 
-@dataclass(frozen=True, slots=True)
-class RunRecord:
+@dataclass(frozen=True, slots=True, repr=False)
+class RunRecord(ShortRecord):
     """What `optimize` reports."""
 
     source: str

@@ -26,6 +26,7 @@ from relayout.report.records import (
 ROWS_SHOWN = 10
 NAME_WIDTH = 30
 UNITS = ("B", "KB", "MB", "GB", "TB")
+TIMES = ("us", "ms", "s")
 
 
 def bytes_text(count: int) -> str:
@@ -37,7 +38,11 @@ def bytes_text(count: int) -> str:
 
 
 def time_text(nanoseconds: float) -> str:
-    return f"{nanoseconds / 1000:.1f} us"
+    """A time in the unit that keeps it below a thousand."""
+    size, unit = nanoseconds / 1000, 0
+    while size >= 1000 and unit < len(TIMES) - 1:
+        size, unit = size / 1000, unit + 1
+    return f"{size:.{min(2, unit + 1)}f} {TIMES[unit]}"
 
 
 def plural(count: int, noun: str) -> str:
@@ -103,7 +108,7 @@ def attempt_line(record: AttemptRecord) -> str:
 
 def verdict_line(record: RunRecord) -> str:
     """The last line a user reads."""
-    least = f"; fewest {record.minimized}, proved least for the variants offered"
+    least = f"; {record.minimized}, proved least for the variants offered"
     where = (least if record.optimal else "") + (
         f"; wrote {record.output}" if record.output else ""
     )

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from relayout.errors import RelayoutError
+from relayout.errors import RelayoutError, missing
 from relayout.graph.io.version import __version__
 from relayout.sweep.job import Job, files_of
 from relayout.sweep.process import CRASHED, PROGRAM, JobOutcome, SweepRecord, run_job
@@ -110,7 +110,7 @@ def _connected(address: str) -> Iterator[Any]:
     try:
         ray = importlib.import_module("ray")
     except ImportError:
-        raise RelayoutError("--ray needs Ray: pip install 'relayout[ray]'") from None
+        raise missing("--ray needs Ray", "ray") from None
     was_there = ray.is_initialized()
     with redirect_stdout(sys.stderr):
         try:

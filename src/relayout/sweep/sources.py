@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 
-from relayout.errors import RelayoutError, quoted
+from relayout.errors import RelayoutError, missing, quoted
 
 LIST = "@"
 """Before the name of a file that has a source in each line, with options for it after it."""
@@ -91,8 +91,12 @@ def _found(source: str) -> Iterator[tuple[str, Path]]:
 def _lines(file: Path) -> list[str]:
     try:
         lines = file.read_text().splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise RelayoutError(f"the list {quoted(str(file))} cannot be read: {error}") from None
+    except OSError as error:
+        raise RelayoutError(
+            f"the list {quoted(str(file))} cannot be read: {error.strerror}"
+        ) from None
+    except UnicodeDecodeError as error:
+        raise RelayoutError(f"the list {quoted(str(file))} is not text: {error}") from None
     return [line.strip() for line in lines if line.strip() and not line.startswith("#")]
 
 
@@ -121,10 +125,8 @@ def _repository(name: str) -> Iterator[tuple[str, Path]]:
             LocalEntryNotFoundError,
         )
     except ImportError:
-        raise RelayoutError(
-            f"there is no file {quoted(name)}; if it is a repository of the Hugging Face hub,"
-            " relayout[hub] has to be installed"
-        ) from None
+        what = f"there is no file {quoted(name)}; a repository needs the client of the hub"
+        raise missing(what, "hub") from None
     try:
         folder = snapshot_download(name, allow_patterns=list(_FETCHED))
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 import onnx_ir as ir
 
-from relayout.errors import RelayoutError, quoted
+from relayout.errors import RelayoutError, near, quoted
 from relayout.graph.read import NodeView
 
 DEVICE = "device"
@@ -59,7 +59,8 @@ class Gate:
         idle = [each for each in self.selectors if not any(_selects(each, at) for at in found)]
         for name in idle:
             if _kind_of(name) is None:
-                raise RelayoutError(f"no node is named {quoted(name)}")
+                hint = near(name, [_name_of(view.node) for view in found])
+                raise RelayoutError(f"no node is named {quoted(name)}{hint}")
         return idle
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import shorten
 from typing import Any, Literal
 
 from relayout.errors import BadModelError
@@ -12,6 +13,8 @@ from relayout.verify.isolated import LONGEST, WORKER, default_memory, two_files,
 from relayout.verify.verdict import NumericOptions, NumericVerdict
 
 Finding = Literal["identical", "equal modulo ledger", "tested", "refuted", "unknown"]
+SHOWN = 120
+"""Characters of a verdict at a prompt."""
 GOOD: tuple[Finding, ...] = ("identical", "equal modulo ledger", "tested")
 
 
@@ -24,7 +27,7 @@ class OutputVerdict:
     reason: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Equivalence:
     """What is known of two models, output by output of the first one.
 
@@ -40,6 +43,9 @@ class Equivalence:
     @property
     def equal(self) -> bool:
         return bool(self.outputs) and all(one.finding in GOOD for one in self.outputs)
+
+    def __repr__(self) -> str:
+        return f"<Equivalence {shorten(self.verdict.summary(), SHOWN, placeholder=' ...')}>"
 
     def record(self) -> dict[str, Any]:
         outputs = [

@@ -16,6 +16,7 @@ from relayout.backends.litert.compiling import compile_model, write_module
 from relayout.backends.litert.interpreting import LiteModel
 from relayout.backends.options import CompileOptions
 from relayout.cli import main
+from relayout.cli.demo_model import network as demo_network
 from relayout.errors import RelayoutError
 from relayout.verify.verdict import NumericOptions
 from tests.backends.litert.building import (
@@ -72,6 +73,15 @@ def test_the_command_writes_a_file_that_was_verified(
     feeds = feeds_of(network())
     wanted = expected(network(), feeds)[0]
     np.testing.assert_allclose(model(feeds)["scores"], wanted, rtol=1e-4, atol=1e-4)
+
+
+def test_a_model_of_open_lengths_is_run_at_those_that_are_given(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = tmp_path / "m.onnx"
+    onnx.save(demo_network(), source)
+    assert main(["run", str(source), "--backend", "litert", "--dim", "N=2"]) == 0
+    assert "scores: float32 [2, 10]" in capsys.readouterr().out
 
 
 def test_the_same_model_gives_the_same_bytes() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from dataclasses import replace
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -50,21 +52,28 @@ function tried(page) { %s }
 
 def found_in(page: Page, script: str, folder: Path, fragment: str = "") -> Any:
     """What a script finds out in the page, once it is drawn."""
+    found = answered(
+        page.html().replace("</body>", (DRIVER % script) + "</body>"), folder, fragment
+    )
+    assert "error" not in found, found["error"]
+    return found
+
+
+def answered(content: str, folder: Path, fragment: str = "") -> Any:
+    """What a page writes of itself, for tests to find."""
     file = folder / "page.html"
-    opened = page.html().replace("</body>", (DRIVER % script) + "</body>")
-    file.write_text(opened, encoding="utf-8")
+    file.write_text(content, encoding="utf-8")
     command = [
         *(str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"),
         *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+        "--disable-features=IsolateSandboxedIframes",
         *(f"--user-data-dir={folder / 'profile'}", "--window-size=1400,1000"),
         *("--virtual-time-budget=20000", "--dump-dom", f"file://{file}{fragment}"),
     ]
     shown = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     opening = shown.stdout.index('<pre id="found">') + len('<pre id="found">')
     text = shown.stdout[opening : shown.stdout.index("</pre>", opening)]
-    found = json.loads(text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
-    assert "error" not in found, found["error"]
-    return found
+    return json.loads(text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
 
 
 WALK = """
@@ -140,6 +149,64 @@ def test_transposes_left_are_told_once_for_what_causes_them(tmp_path: Path) -> N
     assert told.count("perm 0 2 3 1") == 1
     assert told.count("wanted by: Conv takes its channels from axis 1") == 1
     assert told.index("--opset 23") < told.index("perm 0 2 3 1")
+
+
+def test_reasons_are_announced_where_there_are_some(tmp_path: Path) -> None:
+    graph = chain(["T", "Relu"])
+    moves = (node.transpose and replace(node.transpose, causes=()) for node in graph.nodes)
+    plain = tuple(
+        replace(node, transpose=move) for node, move in zip(graph.nodes, moves, strict=True)
+    )
+    script = 'return document.querySelector("#left h2").innerText;'
+    told = found_in(Page("m", "", "", before=graph), script, tmp_path)
+    assert told == "1 Transpose, and why"
+    untold = found_in(Page("m", "", "", before=replace(graph, nodes=plain)), script, tmp_path)
+    assert untold == "1 Transpose"
+
+
+def test_a_page_is_used_in_a_frame_of_a_notebook(tmp_path: Path) -> None:
+    before, after = before_and_after(20)
+    page = Page("m", "", "", before=before, after=after)
+    inner = """
+      page.step(1);
+      setTimeout(() => parent.postMessage(document.getElementById("detail").innerText, "*"), 100);
+    """
+    frame = page._repr_html_().replace("&lt;/body&gt;", escape(DRIVER % inner) + "&lt;/body&gt;")
+    outer = (
+        "<body>%s<script>addEventListener('message', event => {"
+        "const found = document.createElement('pre'); found.id = 'found';"
+        "found.textContent = JSON.stringify(event.data); document.body.append(found); })</script>"
+    )
+    told = answered(outer % frame, tmp_path)
+    assert "perm" in told
+
+
+LONG = (
+    Card("verified", "the same model"),
+    Card("verified", "equal with the decisions of the given model"),
+    Card("predicted for moves", "999.99 ms", "999.99 ms"),
+    Card("bytes moved", "999.9 MB", "999.9 MB"),
+    Card("certificate", "proved", note="a_long_word" * 20),
+    *(Card("nodes", "127", "230") for _ in range(3)),
+)
+
+
+def test_no_card_is_wider_than_its_place(tmp_path: Path) -> None:
+    page = Page("m", "", "", cards=LONG)
+    script = """
+      const cards = [...document.querySelectorAll(".card")];
+      return cards.filter(card => card.scrollWidth > card.clientWidth).map(card => card.innerText);
+    """
+    assert found_in(page, script, tmp_path) == []
+
+
+def test_nodes_that_are_not_drawn_are_counted(tmp_path: Path) -> None:
+    before, after = before_and_after(20)
+    page = Page("m", "", "", before=replace(before, left_out=5), after=after)
+    script = 'return [0, 1].map(pane => document.getElementById("caption" + pane).innerText);'
+    told = found_in(page, script, tmp_path)
+    assert told[0].endswith("; not drawn: 5 for shapes and constants")
+    assert told[1].endswith(" Transpose")
 
 
 def test_a_link_leads_to_its_node(tmp_path: Path) -> None:

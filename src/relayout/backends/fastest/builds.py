@@ -60,9 +60,19 @@ def installed_ways(backends: Sequence[Backend]) -> tuple[RunWay, ...]:
         for name in candidates.ways
     )
     if not ways:
-        names = ", ".join(each.name for each in backends)
-        raise RelayoutError(f"none of the backends is installed: {names}")
+        raise _no_way(backends)
     return ways
+
+
+def _no_way(backends: Sequence[Backend]) -> RelayoutError:
+    absent = [each for each in backends if not each.is_installed]
+    for each in absent:
+        each.require()
+    if absent:
+        names = ", ".join(each.name for each in absent)
+        return RelayoutError(f"none of the backends is installed: {names}")
+    names = ", ".join(each.name for each in backends)
+    return RelayoutError(f"not timed beside other backends: {names}")
 
 
 def all_backends() -> tuple[Backend, ...]:

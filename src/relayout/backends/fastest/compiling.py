@@ -38,7 +38,14 @@ class FastestWay:
 
     @property
     def refusals(self) -> str:
-        reasons = [f"{each.way}: {each.refusal}" for each in self.ranking.ways if each.refusal]
+        """Why no way is left, each reason once."""
+        refused: dict[str, list[str]] = {}
+        for each in self.ranking.ways:
+            if each.refusal:
+                refused.setdefault(each.refusal, []).append(str(each.way))
+        if len(refused) == 1:
+            return next(iter(refused))
+        reasons = (f"{', '.join(ways)}: {reason}" for reason, ways in refused.items())
         return "; ".join(reasons) or "nothing runs the model"
 
 

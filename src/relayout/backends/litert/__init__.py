@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from relayout.errors import RelayoutError
+from relayout.errors import missing
 
 if any(find_spec(name) is None for name in ("ai_edge_litert", "flatbuffers")):
-    raise RelayoutError("compiling for LiteRT needs its package: pip install 'relayout[litert]'")
+    raise missing("compiling for LiteRT needs its package", "litert")

@@ -35,6 +35,10 @@ class LiteModel:
         self._inputs = {each["name"]: each for each in self._interpreter.get_input_details()}
         self._outputs = {each["name"]: each for each in self._interpreter.get_output_details()}
 
+    def __repr__(self) -> str:
+        inputs = ", ".join(f"{name} {one['shape'].tolist()}" for name, one in self._inputs.items())
+        return f"<{type(self).__name__} {inputs} -> {', '.join(self._outputs)}>"
+
     @property
     def inputs(self) -> list[str]:
         return list(self._inputs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from relayout.errors import RelayoutError
+from relayout.errors import missing
 
 if find_spec("openvino") is None:
-    raise RelayoutError("this needs OpenVINO: pip install 'relayout[openvino]'")
+    raise missing("this needs OpenVINO", "openvino")

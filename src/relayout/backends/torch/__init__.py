@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from relayout.errors import RelayoutError
+from relayout.errors import missing
 
 if find_spec("torch") is None:
-    raise RelayoutError("compiling for torch needs torch: pip install 'relayout[torch]'")
+    raise missing("compiling for torch needs torch", "torch")

@@ -6,7 +6,7 @@ import errno
 import os
 import shutil
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,6 +86,30 @@ class Destination:
         with os.fdopen(descriptor, "wb") as stream:
             os.set_blocking(descriptor, True)
             yield stream
+
+
+def check_apart(given: Iterable[object], written: Mapping[str, Output | None]) -> None:
+    """Refuse what would write one file over another, or over a model that is read."""
+    read = {os.path.realpath(each) for each in given if isinstance(each, str | os.PathLike)}
+    taken: dict[str, str] = {}
+    for what, output in written.items():
+        place = _file(output)
+        if place is None:
+            continue
+        if place in read:
+            raise RelayoutError(f"the {what} would overwrite the given model")
+        if place in taken:
+            raise RelayoutError(f"the {taken[place]} and the {what} would go to the same place")
+        taken[place] = what
+
+
+def _file(output: Output | None) -> str | None:
+    """What a path leads to, unless that is written to as it is."""
+    if not isinstance(output, str | os.PathLike) or output == "-":
+        return None
+    mode = _mode(Path(output))
+    is_stream = mode is not None and any(is_kind(mode) for is_kind in STREAMS)
+    return None if is_stream else os.path.realpath(output)
 
 
 def cannot_write(path: object, reason: object) -> RelayoutError:

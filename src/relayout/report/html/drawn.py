@@ -71,7 +71,7 @@ class DrawnGraph:
     traffic: Mapping[str, int] = field(default_factory=dict)
     """Bytes that operators read and write, by operator."""
     left_out: int = 0
-    """How many nodes that only compute shapes and constants are not among the nodes."""
+    """How many nodes that are constants, or only compute shapes and constants, are not shown."""
 
     @property
     def writers(self) -> dict[int, int]:

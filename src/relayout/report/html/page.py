@@ -8,11 +8,13 @@ from base64 import b64encode
 from dataclasses import asdict, dataclass
 from html import escape
 from importlib.resources import files
+from textwrap import shorten
 from typing import Any
 
 from relayout.report.html.drawn import DrawnGraph
 from relayout.report.html.picture import picture
 
+FRAME = "width: 100%; height: 1000px; border: 0"
 PLAIN_BYTES = 200_000
 """Less data than this is not compressed, so that any browser can read it."""
 
@@ -47,9 +49,9 @@ class Chart:
     bars: tuple[tuple[str, float, float | None], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Page:
-    """All that a page shows."""
+    """All that a page shows; `html()` is its text, and notebooks show it as it is."""
 
     title: str
     subtitle: str
@@ -67,6 +69,9 @@ class Page:
     """What was tried and would remove more."""
     version: str = ""
 
+    def __repr__(self) -> str:
+        return f"<Page {shorten(self.title, 100, placeholder=' ...')}>"
+
     def data(self) -> dict[str, Any]:
         """What the script of the page reads."""
         shown = ("title", "subtitle", "headline", "tone", "notes", "offers", "version")
@@ -77,6 +82,11 @@ class Page:
             "charts": [asdict(chart) for chart in self.charts],
             "graph": None if self.before is None else picture(self.before, self.after),
         }
+
+    def _repr_html_(self) -> str:
+        """The page in a frame of its own, which may run its script and nothing else."""
+        content = escape(self.html())
+        return f'<iframe sandbox="allow-scripts" style="{FRAME}" srcdoc="{content}"></iframe>'
 
     def html(self) -> str:
         """The page as text: the same for the same records."""

@@ -192,7 +192,7 @@ class RuntimePrices:
     @classmethod
     def of_json(cls, record: Any) -> RuntimePrices:
         if record.get("format") != FORMAT:
-            raise RelayoutError(f"a table of prices has format {FORMAT}")
+            raise RelayoutError(f"this is no table of prices of format {FORMAT}")
         moves = {name: Rate.of_json(record["moves"][name]) for name in MOVES.values()}
         return cls(
             str(record["runtime"]),
@@ -222,8 +222,8 @@ def read_prices(path: str | PathLike[str]) -> RuntimePrices:
     """The table in a file."""
     try:
         return RuntimePrices.of_json(json.loads(Path(path).read_text("utf-8")))
-    except (OSError, UnicodeDecodeError) as error:
-        raise RelayoutError(f"prices cannot be read from {path}: {error}") from error
+    except OSError as error:
+        raise RelayoutError(f"prices cannot be read from {path}: {error.strerror}") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise RelayoutError(f"{path} is not a table of prices: {error!r}") from error
 

@@ -115,8 +115,10 @@ def profile_of(asked: str | PathLike[str] | Profile) -> Profile:
     path = Path(name)
     try:
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise RelayoutError(f"cannot read the profile {name!r}: {error}") from None
+    except OSError as error:
+        raise RelayoutError(f"cannot read the profile {name!r}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise RelayoutError(f"the profile {name!r} is not TOML: {error}") from None
     return _parsed(path.stem, text)
 
 

@@ -27,7 +27,7 @@ function head(data) {
   find("headline").className = data.tone;
   find("footer").textContent = data.version;
   for (const card of data.cards) {
-    const value = element("div", { className: "value" + (card.value.length > 14 ? " words" : "") });
+    const value = element("div", { className: "value" + (/[a-z] [a-z]/i.test(card.value) || card.value.length > 14 ? " words" : "") });
     if (card.before) value.append(element("span", { className: "was" }, card.before + " →"));
     value.append(element("b", {}, card.value));
     find("cards").append(element("div", { className: "card " + card.tone }, element("div", { className: "label" }, card.label), value, element("div", { className: "note" }, card.note)));
@@ -46,7 +46,8 @@ function tables(data) {
     find("more").append(element("section", { className: "panel" }, element("h2", {}, chart.title), element("div", { className: "bars" }, ...rows)));
   }
   for (const table of data.tables) {
-    const line = (cells, tag) => element("tr", {}, ...cells.map(cell => element(tag, { className: numeric(cell) ? "number" : "" }, cell)));
+    const kinds = table.headings.map((_, at) => table.rows.every(row => numeric(row[at])) ? "number" : "");
+    const line = (cells, tag) => element("tr", {}, ...cells.map((cell, at) => element(tag, { className: kinds[at] }, cell)));
     const body = element("table", {}, element("thead", {}, line(table.headings, "th")), element("tbody", {}, ...table.rows.map(row => line(row, "td"))));
     find("more").append(element("section", { className: "panel wide" }, element("h2", {}, table.title), body, element("p", { className: "soft" }, table.note)));
   }
@@ -78,9 +79,9 @@ class Page {
     const canvases = both ? [find("pane0"), find("pane1")] : [find("pane0")];
     this.view = new View(graph, canvases, item => this.detail(item));
     const counts = this.data.graph.boxes[0].c;
-    const caption = (id, word, nodes, moved) => find(id).replaceChildren(word, element("span", {}, ` ${plural(nodes, "node")}, ${plural(moved, "Transpose")}`));
-    caption("caption0", both ? "Before" : "Model", counts[0], counts[2]);
-    if (both) caption("caption1", "After", counts[1], counts[3]);
+    const hidden = number => number ? `; not drawn: ${number} for shapes and constants` : "";
+    (both ? ["Before", "After"] : ["Model"]).forEach((word, pane) =>
+      find("caption" + pane).replaceChildren(word, element("span", {}, ` ${plural(counts[pane], "node")}, ${plural(counts[pane + 2], "Transpose")}${hidden(this.data.graph.left_out[pane])}`)));
     canvases.forEach((canvas, pane) => canvas.setAttribute("aria-label", (pane ? "After" : "Before") + ": arrows follow edges, n and p go through Transposes, Enter folds and unfolds"));
     this.legend(both);
     this.leftList();
@@ -131,9 +132,9 @@ class Page {
       groups.set(alike, [...(groups.get(alike) || []), item]);
     }
     const list = [...groups.values()].sort((a, b) => this.moved(b, pane) - this.moved(a, pane));
-    const left = list.flat().length, removed = this.graph.moving.length && both ? this.graph.data.boxes[0].c[2] - left : 0;
+    const asked = list.some(([item]) => this.graph.transpose(item, pane).c.length) ? ", and why" : "", left = list.flat().length, removed = this.graph.moving.length && both ? this.graph.data.boxes[0].c[2] - left : 0;
     const target = find("left");
-    target.append(element("h2", {}, both ? (left ? `Left: ${plural(left, "Transpose")}, and why` : "No Transpose is left") : (left ? `${plural(left, "Transpose")}, and why` : "No Transposes")));
+    target.append(element("h2", {}, both ? (left ? `Left: ${plural(left, "Transpose")}${asked}` : "No Transpose is left") : (left ? `${plural(left, "Transpose")}${asked}` : "No Transposes")));
     if (both && !left && removed > 0) target.append(element("p", { className: "soft" }, removed === 1 ? "The one there was is removed; a dashed mark in the graph shows where it was." : `All ${removed} are removed; dashed marks in the graph show where they were.`));
     if (this.data.offers.length) target.append(element("div", { className: "offer" }, ...this.data.offers.map(offer => element("div", {}, offer))));
     for (const items of list) {
@@ -160,7 +161,7 @@ class Page {
       return;
     }
     const node = graph.data.nodes[item], side = node.a || node.b, name = side.n;
-    history.replaceState(null, "", "#node=" + encodeURIComponent(name));
+    if (location.protocol !== "about:") history.replaceState(null, "", "#node=" + encodeURIComponent(name));
     const states = { removed: "removed", new: "new in the result", restated: "restated in another order or form", same: "as given" };
     target.append(element("h2", {}, side.op === "input" || side.op === "output" ? side.op + " " + name : side.op), this.data.graph.both ? element("p", { className: "soft" }, states[node.s]) : "");
     const list = element("dl"), row = (term, ...what) => list.append(element("dt", {}, term), element("dd", {}, ...what));

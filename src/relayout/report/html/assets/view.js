@@ -1,6 +1,6 @@
 // Draws a graph on one or two canvases that show the same place.
 const DASHES = { first: [], last: [7, 3], weight: [2, 3], tensor: [] };
-const GLYPHS = { "moves no data": "○", "rows stay whole": "≡", "transpose of matrices": "⇄", "one axis moves": "→", "element by element": "✱" };
+const GLYPHS = { "same order in memory": "○", "rows stay whole": "≡", "transpose of matrices": "⇄", "one axis moves": "→", "element by element": "✱" };
 
 class View {
   constructor(graph, canvases, onSelect) {
