@@ -70,6 +70,10 @@ MODELS = {
     "a window as long as fed": """
         (int32 n, float[7, 9] z) => (float[p, q] y)
         <int64[2] form = {7, 9}> { w = HannWindow(n) v = Reshape(w, form) y = Mul(v, z) }""",
+    "bands of a spectrum": """
+        (int64 n, int64 rate, float low, float high, float[9, 5] w) => (float[p, q] y)
+        <int64 length = {16}, int64[2] form = {9, 5}>
+        { m = MelWeightMatrix(n, length, rate, low, high) v = Reshape(m, form) y = Add(v, w) }""",
     "a range": """
         (int64 n, int64[11] z) => (int64[p] y)
         <int64 two = {2}, int64 one = {1}> { r = Range(two, n, one) y = Add(r, z) }""",

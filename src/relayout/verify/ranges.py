@@ -28,6 +28,8 @@ MOVES = frozenset(
 )
 """Operators whose results hold elements of their data."""
 NONE, ONE, TWO, FEW = 0, 1, 2, 4
+HERTZ = 16_000
+"""How often a second sound is sampled, where a model leaves that open."""
 
 
 @dataclass
@@ -144,6 +146,11 @@ RULES: dict[tuple[str, int], Callable[[onnx.NodeProto, Shapes], Bounds | None]] 
     ("GatherElements", 1): _along_axis,
     ("GatherND", 1): _tuples,
     ("MaxRoiPool", 1): _places_in(0),
+    ("MelWeightMatrix", 0): _of(ONE, 9),
+    ("MelWeightMatrix", 1): _of(16, 33),
+    ("MelWeightMatrix", 2): _of(HERTZ, HERTZ + 1),
+    ("MelWeightMatrix", 3): _of(NONE, 100),
+    ("MelWeightMatrix", 4): _of(HERTZ // 4, HERTZ // 2),
     ("OneHot", 0): _depth,
     ("OneHot", 1): _of(TWO, 9),
     ("Pad", 1): _of(NONE, FEW),

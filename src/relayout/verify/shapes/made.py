@@ -45,10 +45,18 @@ def one_hot(found: Shapes, node: onnx.NodeProto) -> None:
     found.dims[node.output[0]] = [*dims[:axis], depth[0], *dims[axis:]]
 
 
+def mel_weights(found: Shapes, node: onnx.NodeProto) -> None:
+    """Half of a spectrum, and one, by bins."""
+    bins, length = found.numbers_of(node, 0), found.fixed(node, 1)
+    if bins and length:
+        found.dims[node.output[0]] = [length[0] // 2 + 1, bins[0]]
+
+
 RULES: dict[str, Callable[[Shapes, onnx.NodeProto], None]] = {
     **dict.fromkeys(("BlackmanWindow", "HammingWindow", "HannWindow"), window),
     **dict.fromkeys(("RandomNormal", "RandomUniform"), drawn),
     "ConstantOfShape": filled,
+    "MelWeightMatrix": mel_weights,
     "OneHot": one_hot,
     "Range": steps,
 }
