@@ -235,3 +235,27 @@ def test_axis_of_a_norm_is_read_from_both_ends() -> None:
             opsets = [helper.make_opsetid("", version)]
             model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
             assert assert_same(model, {"x": x})
+
+
+PRODUCTS_OF_NOTHING = (
+    "t = Transpose<perm = [0, 2, 1]>(b) y = MatMul(a, t)",
+    "t = Transpose<perm = [0, 2, 1]>(b) r = Relu(t) y = MatMul(a, r)",
+    "t = Transpose<perm = [0, 2, 1]>(b) y = com.microsoft.FusedMatMul<alpha = 0.5>(a, t)",
+    """t = Transpose<perm = [0, 2, 1]>(b) u = Transpose<perm = [0, 2, 1]>(a)
+    v = Transpose<perm = [0, 2, 1]>(u) y = MatMul(v, t)""",
+)
+
+
+@pytest.mark.parametrize("target", ["onnx", "ort", "openvino", "litert"])
+@pytest.mark.parametrize("nodes", PRODUCTS_OF_NOTHING)
+def test_products_that_sum_nothing_get_no_flags(nodes: str, target: str) -> None:
+    """ONNX Runtime leaves the result of a FusedMatMul with flags as it finds the memory."""
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["" : 17, "com.microsoft" : 1]>
+        g (float[3,6,0] a, float[3,5,0] b) => (float[3,6,5] y) {{ {nodes} }}"""
+    )
+    for objective in ("count", "bytes"):
+        made = relayout.optimize(model, target=target, minimize=objective, verify=False).model
+        products = [node for node in made.graph.node if "MatMul" in node.op_type]
+        assert [node.op_type for node in products] == [model.graph.node[-1].op_type]
+        assert not {one.name for one in products[0].attribute} & {"transA", "transB"}

@@ -9,7 +9,7 @@ import numpy as np
 import onnx_ir as ir
 
 from relayout.graph.editing.editor import Editor
-from relayout.graph.read import rank_of
+from relayout.graph.read import rank_of, shape_of
 from relayout.layout.transport import Changes
 from relayout.ops.product import GEMM_TYPES, GEMM_WITHOUT_C
 from relayout.rewrite.transposes import transposed_source
@@ -78,7 +78,8 @@ class FoldIntoMatMul:
             return None
         if ranks == [2, 2]:
             return ("Gemm", "") if dtype in GEMM_TYPES else None
-        if self.target.fused_matmul and dtype in FUSED_TYPES:
+        sums_nothing = any(0 in (shape_of(value) or ()) for value in node.inputs)
+        if self.target.fused_matmul and dtype in FUSED_TYPES and not sums_nothing:
             return FUSED_MATMUL, CONTRIB_DOMAIN
         return None
 

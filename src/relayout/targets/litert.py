@@ -31,7 +31,7 @@ def write_product(view: NodeView, first: FactorReading, second: FactorReading) -
     if standard is not None or view.dtype(0) not in FUSED_TYPES:
         return standard
     flags = write_fused(view, first, second)
-    return flags | Changes(op_type=FUSED_MATMUL, domain=CONTRIB_DOMAIN)
+    return flags and flags | Changes(op_type=FUSED_MATMUL, domain=CONTRIB_DOMAIN)
 
 
 RULES: dict[tuple[str, str], OpRule] = {

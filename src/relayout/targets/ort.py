@@ -6,6 +6,7 @@ import onnx_ir as ir
 
 from relayout.graph.read import NodeView
 from relayout.layout.transport import Changes
+from relayout.ops.einsum import reads_nothing
 from relayout.ops.matmul import (
     PLAIN,
     TRANSPOSED,
@@ -33,8 +34,9 @@ def available(view: NodeView) -> tuple[FactorReading, ...]:
     return (PLAIN, TRANSPOSED, *(ROWS_FIRST if is_alike else ()))
 
 
-def write_fused(_view: NodeView, first: FactorReading, second: FactorReading) -> Changes:
-    return Changes(written_flags(first, second))
+def write_fused(view: NodeView, first: FactorReading, second: FactorReading) -> Changes | None:
+    """With flags, the runtime writes no zeros where there is nothing to sum."""
+    return None if reads_nothing(view) else Changes(written_flags(first, second))
 
 
 def write_product(view: NodeView, first: FactorReading, second: FactorReading) -> Changes | None:
@@ -43,7 +45,7 @@ def write_product(view: NodeView, first: FactorReading, second: FactorReading) -
     if standard is not None or view.dtype(0) not in FUSED_TYPES:
         return standard
     flags = write_fused(view, first, second)
-    return flags | Changes(op_type=FUSED_MATMUL, domain=CONTRIB_DOMAIN)
+    return flags and flags | Changes(op_type=FUSED_MATMUL, domain=CONTRIB_DOMAIN)
 
 
 RULES: dict[tuple[str, str], OpRule] = {
