@@ -157,6 +157,39 @@ def test_pool_without_room_for_a_window_gives_no_elements(
     _agrees(_model(op_type, x, {}, kernel, is_open=is_open), {"x": x})
 
 
+WINDOW = {"kernel_shape": [2, 1]}
+ALONG: list[tuple[str, int, dict[str, Any]]] = [
+    *[(name, OPSET, {}) for name in ("GlobalAveragePool", "GlobalMaxPool")],
+    *[(name, OPSET, WINDOW) for name in ("AveragePool", "LpPool", "MaxPool")],
+    *[
+        (name, version, {"axis": axis})
+        for name in ("Softmax", "LogSoftmax", "Hardmax")
+        for version in (11, OPSET)
+        for axis in (1, 2)
+    ],
+    ("LpNormalization", OPSET, {"axis": 1}),
+    ("LRN", OPSET, {"size": 3}),
+    ("DepthToSpace", OPSET, {"blocksize": 2}),
+    ("SpaceToDepth", OPSET, {"blocksize": 2}),
+    ("Flatten", OPSET, {"axis": 2}),
+]
+
+
+@pytest.mark.parametrize("place", range(4))
+@pytest.mark.parametrize("case", ALONG, ids=str)
+def test_any_axis_may_have_no_elements(case: Any, place: int) -> None:
+    """As far as ONNX Runtime itself runs it, or the reference evaluator."""
+    op_type, version, attributes = case
+    x = np.zeros([0 if axis == place else 4 for axis in range(4)], np.float32)
+    model = _model(op_type, x, {}, attributes, is_open=False)
+    model.opset_import[0].version = version
+    try:
+        _wanted(model, {"x": x})
+    except NotRunError:
+        pytest.skip("nothing runs it")
+    _agrees(model, {"x": x})
+
+
 @pytest.mark.parametrize("shape", [(0, 2, 3), (3, 2, 0), (3, 2, 4, 0), (1, 2, 0, 5, 1)])
 @pytest.mark.parametrize("side", [0, 2])
 @pytest.mark.parametrize("has_bias", [False, True], ids=("plain", "bias"))

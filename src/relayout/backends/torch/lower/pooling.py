@@ -53,9 +53,9 @@ def plain_arguments(window: Window, ceil: bool, *, dilation: bool) -> str:
 
 
 def guarded(call: Call, window: Window, ceil: bool, text: str) -> str:
-    """A pool of torch's, but for axes too short for any window, which torch refuses."""
+    """A pool of torch's, but for no channels and for axes too short, which torch refuses."""
     counts = windows_along(call, window, ceil=ceil)
-    if counts is not None and min(counts) > 0:
+    if counts is not None and min(counts) > 0 and 0 not in (call.shape(0) or ()):
         return text
     given = (call.tensor(0), *options(call, window, ceil))
     has_windows = call.helper(runtime.has_windows, *given)

@@ -62,8 +62,11 @@ def window_counts(
 
 
 def has_windows(x: Any, *options: Any) -> bool:
-    """Whether a window fits along every axis; the options are those of `window_counts`."""
-    return all(window_counts(x.shape[2:], *options))
+    """Whether there are channels, and a window fits along every axis.
+
+    The options are those of `window_counts`. Torch takes no channels for no batch.
+    """
+    return bool(x.shape[1]) and all(window_counts(x.shape[2:], *options))
 
 
 def no_windows(x: Any, *options: Any) -> Any:
