@@ -37,6 +37,7 @@ from relayout.targets.target import TARGETS
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "sweep.md"
 NODES = 3
+KINDS = ("model.onnx", "report.html", "record.json")
 
 
 @dataclass(frozen=True)
@@ -61,11 +62,13 @@ class ComparedSweeps:
         return f"@{path}"
 
     def run(self, name: str, executor: Executor, tell: Tell) -> float:
-        """Sweep in this process; the seconds that it took."""
-        began, out = time.perf_counter(), self.work / name
+        """Sweep in this process; the seconds that it took, and what it took of it for each job."""
+        began, own, out = time.perf_counter(), time.process_time(), self.work / name
         call = SweptCall(SWEPT["optimize"], "model.onnx", self.options)
         sweep = ModelSweep.of([self.sources()], out, call)
         sweep.write(sweep.run(executor, tell))
+        milliseconds = 1e3 * (time.process_time() - own) / self.jobs
+        print(f"  {milliseconds:.0f} ms of a core for a job in the process that sweeps")
         return time.perf_counter() - began
 
     def command(self, name: str) -> list[str]:
@@ -78,10 +81,18 @@ def by_pool(sweeps: ComparedSweeps) -> float:
     log = sweeps.work / "pool.log"
     seconds = sweeps.run("pool", Pool(sweeps.size, program(log)), lambda _: None)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = (used.ru_utime + used.ru_stime) / sweeps.jobs
-    print(f"pool of {sweeps.size}: {seconds:.0f} s, {cpu:.2f} s of a core for a job", flush=True)
-    print(f"  {JobCounts.of(log).text()}")
+    cpu, resident = (used.ru_utime + used.ru_stime) / sweeps.jobs, used.ru_maxrss / 1e6
+    print(f"pool of {sweeps.size}: {seconds:.0f} s, {cpu:.2f} s of a core for a job")
+    print(f"  {JobCounts.of(log).text()}; most resident {resident:.1f} GB")
+    sizes = [f"{kind} {_kilobytes(sweeps, kind):.0f} kB" for kind in KINDS]
+    print(f"  a job leaves {', '.join(sizes)}", flush=True)
     return seconds
+
+
+def _kilobytes(sweeps: ComparedSweeps, kind: str) -> float:
+    """What the files of one name hold, for a job."""
+    files = (sweeps.work / "pool" / "models").glob(f"*/{kind}")
+    return sum(file.stat().st_size for file in files) / sweeps.jobs / 1e3
 
 
 def again(sweeps: ComparedSweeps, first: float) -> bool:
