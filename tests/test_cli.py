@@ -275,6 +275,17 @@ def test_help_has_a_line_for_each_name(
     assert lines.count("default") == 1
 
 
+@pytest.mark.parametrize("command", ["optimize", "compare", "fuse"])
+def test_options_of_long_commands_come_in_groups(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    printed = capsys.readouterr().out
+    assert "\nverification:\n" in printed
+    assert "\nwhat is reported:\n" in printed
+
+
 def test_a_plugin_that_cannot_be_loaded_leaves_a_help(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -109,6 +109,16 @@ def test_errors_are_answered_too(capsys: pytest.CaptureFixture[str]) -> None:
     assert "missing.onnx" in found["error"]["message"]
 
 
+def test_calls_that_are_not_understood_are_answered_too(
+    model: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["optimize", model, "--json", "--minimize", "beauty"])
+    found = json.loads(capsys.readouterr().out)
+    assert fits(found, schema()["$defs"]["error"])
+    assert "unknown objective 'beauty'" in found["error"]["message"]
+
+
 def test_shapes_are_lists(model: str, capsys: pytest.CaptureFixture[str]) -> None:
     found = printed(capsys, ["inspect", model])
     assert found["inputs"][0]["shape"] == ["N", 16, 16, 3]

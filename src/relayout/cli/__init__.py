@@ -10,7 +10,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 from relayout import __version__
 from relayout.cli import (
@@ -50,6 +50,14 @@ COMMANDS = (
 )
 
 
+class UsageError(SystemExit):
+    """The end of a call that is not understood."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(BAD_INPUT)
+        self.message = message
+
+
 class Parser(argparse.ArgumentParser):
     """Reports in one line what is wrong with a call; its help lists what options can name."""
 
@@ -66,12 +74,18 @@ class Parser(argparse.ArgumentParser):
         return [option for action in self._actions for option in action.option_strings]
 
     def error(self, message: str) -> NoReturn:
-        self.exit(BAD_INPUT, f"{self.prog}: {message}; see '{self.prog} --help'\n")
+        sys.stderr.write(f"{self.prog}: {message}; see '{self.prog} --help'\n")
+        raise UsageError(message)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     leave_garbage()
-    options = options_of(arguments)
+    try:
+        options = options_of(arguments)
+    except UsageError as error:
+        if "--json" in (sys.argv[1:] if arguments is None else arguments):
+            _print_failure(sys.stdout, None, BAD_INPUT, error.message)
+        raise
     command: Callable[[argparse.Namespace], int] = options.command
     try:
         with ending_on_signals(), plain_warnings():
@@ -123,12 +137,16 @@ def _fail(options: argparse.Namespace, code: int, message: str) -> int:
     """Report in one line why a command ends, and in JSON too where that was asked for."""
     sys.stderr.write(f"relayout: {message}\n")
     if getattr(options, "json", False):
-        from relayout.report.machine import failure
-
         stream = report_stream(getattr(options, "output", None))
-        with printing(stream):
-            print(json.dumps(failure(options.name, code, message), indent=2), file=stream)
+        _print_failure(stream, options.name, code, message)
     return code
+
+
+def _print_failure(stream: TextIO, name: str | None, code: int, message: str) -> None:
+    from relayout.report.machine import failure
+
+    with printing(stream):
+        print(json.dumps(failure(name, code, message), indent=2), file=stream)
 
 
 def _one_line(error: Exception) -> str:

@@ -107,7 +107,7 @@ def _lines(found: dict[str, int], most: int) -> Iterator[RenderableType]:
     from rich.table import Table
 
     if len(found) == 1:
-        yield _counted(found, most)
+        yield escape(f"{next(iter(found))}: {_counted(found, most)}")
         return
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("model", overflow="fold")
