@@ -81,6 +81,16 @@ def test_conflicting_demands_are_shown_side_by_side() -> None:
     assert "note: take [care]" in text
 
 
+def test_an_explanation_is_a_line_of_its_own() -> None:
+    stored = Demands((Demand("x", "", "the model's input 'x', given in this order"),))
+    wanted = Demands((Demand("conv", "Conv", "Conv takes its channels from axis 1"),), more=2)
+    assert str(Explanation(stored, wanted, "needed")) == (
+        "needed; stored for the model's input 'x', given in this order; "
+        "wanted by conv: Conv takes its channels from axis 1; wanted by 2 more"
+    )
+    assert str(Explanation()) == ""
+
+
 def test_an_avoidable_transpose_shows_no_conflict() -> None:
     text = printed(run_text(run(transpose(why=replace(CONFLICT, note=AVOIDABLE)))))
     assert AVOIDABLE in text

@@ -196,12 +196,14 @@ def _lines(models: Sequence[dict[str, Any]], files: Sequence[str]) -> Iterator[s
 
     from rich.markup import escape
 
+    from relayout.report.text import plural
+
     for model in models:
         if model["status"] != "done":
             yield escape(f"{model['name']}: {model['status']}: {model['error']}")
     counts = Counter(model["status"] for model in models)
     told = ", ".join(f"{number} {status}" for status, number in sorted(counts.items()))
-    yield f"{len(models)} models: {told or 'nothing to do'}"
+    yield f"{plural(len(models), 'model')}: {told or 'nothing to do'}"
     if files:
         yield escape(f"wrote {' and '.join(files)}")
     if files and not any(name.endswith(".parquet") for name in files):

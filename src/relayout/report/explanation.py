@@ -43,6 +43,11 @@ class Explanation:
     wanted_by: Demands = Demands()
     note: str = ""
 
+    def __str__(self) -> str:
+        """As reports have it, in one line."""
+        conflict = (f"{label} {text}" for label, text in sides(self))
+        return "; ".join(filter(None, (self.note, *conflict)))
+
 
 def sides(
     why: Explanation, name_of: Callable[[Demand], str] = lambda demand: demand.name
