@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from relayout.verify.equations import Lengths, solved
+from relayout.verify.equations import SolvedLengths, solved
 from relayout.verify.numeric import compare
 from relayout.verify.proof.lengths import minus, plus, product, symbol, times
 from tests.verify.models import constant, node, save, tensor
@@ -23,17 +23,17 @@ def test_equations_are_solved_for_sums() -> None:
     assert known["total"] == plus(past, new)
     assert known["width"] == plus(plus(past, new), 4)
     assert not left
-    assert Lengths.of(equations).completed({"past": 3, "new": 2})["width"] == 9
+    assert SolvedLengths.of(equations).completed({"past": 3, "new": 2})["width"] == 9
     assert solved([minus(times(2, past), 3)]) == ({}, []), "it has no whole solution"
 
 
 def test_products_are_solved_in_whole_numbers() -> None:
     a, b, c = (symbol(name) for name in "abc")
-    lengths = Lengths.of([minus(product([a, b, c, 6]), 192), minus(times(2, c), times(a, b))])
+    lengths = SolvedLengths.of([minus(product([a, b, c, 6]), 192), minus(times(2, c), times(a, b))])
     found = lengths.completed({"a": 2, "b": 3, "c": 5})
     assert found["a"] * found["b"] * found["c"] == 32
     assert 2 * found["c"] == found["a"] * found["b"]
-    assert Lengths.of([minus(times(a, b), 7)]).completed({"a": 6, "b": 1}) == {"a": 7, "b": 1}
+    assert SolvedLengths.of([minus(times(a, b), 7)]).completed({"a": 6, "b": 1}) == {"a": 7, "b": 1}
 
 
 def cached(path: Path, axis: int, *, wrong: bool = False) -> Path:

@@ -1,4 +1,4 @@
-"""Lengths at which a model runs at all are found by what its operators ask for."""
+"""SolvedLengths at which a model runs at all are found by what its operators ask for."""
 
 from __future__ import annotations
 

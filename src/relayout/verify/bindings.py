@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from relayout.verify.equations import Lengths
+    from relayout.verify.equations import SolvedLengths
     from relayout.verify.interface import Port
     from relayout.verify.verdict import NumericOptions
 
@@ -43,7 +43,7 @@ def ports_to_try(ports: Sequence[Port], options: NumericOptions) -> Iterator[tup
         yield tuple(_with_rank(port, rank) for port in described)
 
 
-def binding_groups(ports: Sequence[Port], lengths: Lengths) -> list[list[Binding]]:
+def binding_groups(ports: Sequence[Port], lengths: SolvedLengths) -> list[list[Binding]]:
     """Groups of sizes, one of each of which is to run: different primes, large sizes, all 1, all 2.
 
     `lengths`: what some of them must be, such as a total of past and new ones.
@@ -64,7 +64,7 @@ def binding_groups(ports: Sequence[Port], lengths: Lengths) -> list[list[Binding
     return [group for group in groups if group]
 
 
-def _completed(chosen: Binding, lengths: Lengths, ports: Sequence[Port]) -> Binding | None:
+def _completed(chosen: Binding, lengths: SolvedLengths, ports: Sequence[Port]) -> Binding | None:
     """A binding with the lengths that follow from it, in the order of the inputs."""
     completed = lengths.completed(chosen)
     found = {dim.name: completed[dim.name] for dim in open_dims(ports)}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from relayout.verify.bindings import Binding, binding_groups, ports_to_try
-from relayout.verify.equations import Lengths
+from relayout.verify.equations import SolvedLengths
 from relayout.verify.inputs import LADDERS, Draw, draw_feeds, same_feeds
 from relayout.verify.ranges import Values
 from relayout.verify.runtimes import ExhaustedError, RefusedError
@@ -48,7 +48,7 @@ class Case:
 class _Reading:
     """The lengths that follow from others, and the values that inputs may have."""
 
-    lengths: Lengths = field(default_factory=Lengths)
+    lengths: SolvedLengths = field(default_factory=SolvedLengths)
     values: Values = field(default_factory=Values)
 
 
@@ -85,7 +85,7 @@ class CaseFinder:
         graph = self.model.graph
         shapes = shapes_of(self.model, ports)
         everything = (*self.interface.required, *self.interface.optional)
-        lengths = Lengths.of(shapes.equations)
+        lengths = SolvedLengths.of(shapes.equations)
         read = _Reading(lengths, Values.of(graph, shapes, everything, lengths))
         return [read, _Reading()] if read.lengths.known or read.lengths.solutions else [read]
 

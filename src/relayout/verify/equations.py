@@ -1,6 +1,6 @@
 """What equations between lengths make of the open ones.
 
-Lengths are polynomials in the open ones. Where an equation gives one of them by the others, such as
+SolvedLengths are polynomials in the open ones. Where an equation gives one of them by the others, such as
 a total of past and new, it is put in its place; what is left, such as a product that must be the
 number of elements of a fixed shape, has a few solutions in whole numbers, which are searched for.
 """
@@ -25,19 +25,19 @@ from relayout.verify.proof.lengths import (
 MOST_SOLUTIONS = 512
 MOST_STEPS = 5_000
 FEW = range(1, 9)
-"""Lengths that are tried besides the divisors of what an equation states."""
+"""SolvedLengths that are tried besides the divisors of what an equation states."""
 Numbers = dict[str, int]
 
 
 @dataclass(frozen=True)
-class Lengths:
+class SolvedLengths:
     """What open lengths must be: some are known by others, others are solved for together."""
 
     known: Mapping[str, Length] = field(default_factory=dict)
     solutions: Sequence[Numbers] = ()
 
     @classmethod
-    def of(cls, equations: Iterable[Length]) -> Lengths:
+    def of(cls, equations: Iterable[Length]) -> SolvedLengths:
         known, left = solved(equations)
         return cls(known, tuple(_solutions(left)))
 
@@ -118,12 +118,12 @@ def _given_by(rest: Length) -> tuple[str, Length] | None:
 
 def _solutions(equations: Sequence[Length]) -> list[Numbers]:
     """Numbers from 1 on for which all equations hold."""
-    search = _Search(tuple(equations))
+    search = _LengthSearch(tuple(equations))
     return list(search.below({}, equations)) if equations else []
 
 
 @dataclass
-class _Search:
+class _LengthSearch:
     equations: Sequence[Length]
     steps: int = 0
     found: int = 0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import onnx
 
-from relayout.verify.equations import Lengths
+from relayout.verify.equations import SolvedLengths
 from relayout.verify.proof.lengths import Length, plus, replaced
 from relayout.verify.shapes.symbolic import Shapes
 
@@ -40,13 +40,13 @@ class Values:
     targets: dict[str, int] = field(default_factory=dict)
     """Shapes that tensors are given, by the rank of the tensor."""
     positive: set[str] = field(default_factory=set)
-    lengths: Lengths = field(default_factory=Lengths)
+    lengths: SolvedLengths = field(default_factory=SolvedLengths)
     fed: dict[str, list[str]] = field(default_factory=dict)
     """Inputs whose elements are lengths that others depend on."""
 
     @classmethod
     def of(
-        cls, graph: onnx.GraphProto, shapes: Shapes, ports: Sequence[Port], lengths: Lengths
+        cls, graph: onnx.GraphProto, shapes: Shapes, ports: Sequence[Port], lengths: SolvedLengths
     ) -> Values:
         asked = lengths.names
         fed = {name: parts for name, parts in shapes.fed.items() if not asked.isdisjoint(parts)}

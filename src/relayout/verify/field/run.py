@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from relayout.verify.bindings import binding_groups, ports_to_try
-from relayout.verify.equations import Lengths
+from relayout.verify.equations import SolvedLengths
 from relayout.verify.field.context import FieldContext, WorkLimits
 from relayout.verify.field.evaluator import FieldRun
 from relayout.verify.field.feeds import drawn, plans_for
@@ -63,7 +63,7 @@ def field_compare(
     for ports in ports_to_try(interface.required, NumericOptions()):
         pair = _FieldPair(before, after, ports, {}, seed, limits)
         # As the model is read; then without, should it have been misread.
-        for lengths in (Lengths.of(shapes_of(before, ports).equations), Lengths()):
+        for lengths in (SolvedLengths.of(shapes_of(before, ports).equations), SolvedLengths()):
             groups = binding_groups(ports, lengths) or [[{}]]
             found += [_of_group(pair, group) for group in groups]
             running = [verdict for verdict in found if not verdict.misfit]
