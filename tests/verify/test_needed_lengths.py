@@ -1,4 +1,4 @@
-"""SolvedLengths at which a model runs at all are found by what its operators ask for."""
+"""Lengths at which a model runs at all are found by what its operators ask for."""
 
 from __future__ import annotations
 

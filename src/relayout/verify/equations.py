@@ -1,6 +1,6 @@
 """What equations between lengths make of the open ones.
 
-SolvedLengths are polynomials in the open ones. Where an equation gives one of them by the others, such as
+Lengths are polynomials in the open ones. Where an equation gives one of them by the others, such as
 a total of past and new, it is put in its place; what is left, such as a product that must be the
 number of elements of a fixed shape, has a few solutions in whole numbers, which are searched for.
 """
@@ -25,7 +25,7 @@ from relayout.verify.proof.lengths import (
 MOST_SOLUTIONS = 512
 MOST_STEPS = 5_000
 FEW = range(1, 9)
-"""SolvedLengths that are tried besides the divisors of what an equation states."""
+"""Lengths that are tried besides the divisors of what an equation states."""
 Numbers = dict[str, int]
 
 

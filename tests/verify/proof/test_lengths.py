@@ -1,4 +1,4 @@
-"""SolvedLengths against whole numbers: what holds of them holds of every value of their symbols."""
+"""Lengths against whole numbers: what holds of them holds of every value of their symbols."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import BinaryIO, TypeAlias
 
-Block: TypeAlias = bytes | memoryview
+Chunk: TypeAlias = bytes | memoryview
 
 SMALLEST = 1 << 20
 """Blocks of fewer bytes are written at once."""
@@ -31,7 +31,7 @@ class BlockWriter:
     _writing: ThreadPoolExecutor = field(default_factory=_one_thread)
     _disk: ThreadPoolExecutor = field(default_factory=_one_thread)
 
-    def write(self, block: Block) -> None:
+    def write(self, block: Chunk) -> None:
         """Append a block once those before it are written."""
         self._wait()
         self.position += len(block)
@@ -56,7 +56,7 @@ class BlockWriter:
         if last is not None:
             last.result()
 
-    def _write(self, block: Block) -> None:
+    def _write(self, block: Chunk) -> None:
         self.file.write(block)
         self._synchronised.append(self._disk.submit(os.fsync, self.file.fileno()))
 

@@ -1,4 +1,4 @@
-"""SolvedLengths of axes: whole numbers, or polynomials in the lengths that only a run tells.
+"""Lengths of axes: whole numbers, or polynomials in the lengths that only a run tells.
 
 Two lengths are equal only if they are the same polynomial: no sample values are ever compared.
 """

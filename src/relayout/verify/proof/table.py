@@ -92,7 +92,7 @@ class TermTable:
     contents: Contents = field(default_factory=Contents)
     """What arrays hold; shared likewise."""
     lengths: set[Length] = field(default_factory=set)
-    """SolvedLengths of tensors that models ask for: at least 0, whatever they are made of."""
+    """Lengths of tensors that models ask for: at least 0, whatever they are made of."""
     ledger: Counter[str] | None = None
     """Steps that change rounding, by name, if the proof may take such; None if not."""
     factors: list[float] = field(default_factory=list)
@@ -100,7 +100,7 @@ class TermTable:
     facts: Mapping[str, Length] = field(default_factory=dict)
     """Open lengths that are known to be others, or numbers."""
     equations: dict[tuple[Length, Length], None] = field(default_factory=dict)
-    """SolvedLengths that are equal wherever the model runs, as found while it is read."""
+    """Lengths that are equal wherever the model runs, as found while it is read."""
     guesses: dict[tuple[Length, Length], None] = field(default_factory=dict)
     """Open lengths that meet where one might be 1."""
     makings: dict[int, Any] = field(default_factory=dict)

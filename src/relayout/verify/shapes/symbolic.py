@@ -32,7 +32,7 @@ class Shapes:
     fed: dict[str, list[str]] = field(default_factory=dict)
     """Inputs that may hold lengths, and how these are called."""
     equations: list[Length] = field(default_factory=list)
-    """SolvedLengths that are zero."""
+    """Lengths that are zero."""
     inner: list[str] = field(default_factory=list)
     """Open lengths of tensors that are computed."""
 

@@ -15,7 +15,7 @@ from relayout.verify.proof.views import exact
 class CarriedValues:
     """The values that a loop starts with, and what is known of how its body changes them.
 
-    A value that the body leaves as it is `stays`: it is what it is outside. SolvedLengths of the `grown`
+    A value that the body leaves as it is `stays`: it is what it is outside. Lengths of the `grown`
     axes, as (value, axis), change from round to round; of those `reformed` even the rank does.
     """
 
