@@ -13,8 +13,6 @@ from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
-from relayout.sweep.process import STATUSES
-
 BEGUN, ENDED = "begun", "ended"
 
 
@@ -51,6 +49,8 @@ def _main() -> None:
     job = Path(rest[rest.index("-o") + 1]).parent.name
     sys.argv[1:] = rest
     _note(log, BEGUN, job)
+    from relayout.sweep.process import STATUSES  # noqa: PLC0415 - a job counts from its first moment
+
     try:
         runpy.run_module("relayout.cli.job", run_name="__main__", alter_sys=True)
     except SystemExit as end:

@@ -43,10 +43,10 @@ def lose_a_node(cluster: Any, busy_with: str) -> bool:
         raylet = psutil.Process(node.all_processes["raylet"][0].process.pid)
         below = raylet.children(recursive=True)
         if any(busy_with in _call(psutil, process) for process in below):
-            cluster.remove_node(node, allow_graceful=False)
-            for process in below:
+            for process in (raylet, *below):
                 with suppress(psutil.NoSuchProcess):
                     process.kill()
+            cluster.remove_node(node, allow_graceful=False)
             return True
     return False
 
