@@ -10,9 +10,10 @@ from __future__ import annotations
 import argparse
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
-from multiprocessing import Pool
 
 import onnx
 
@@ -39,6 +40,8 @@ TWINS = 8
 PAIRS = 100_000
 BATCH = 1000
 """Models after which the counts so far are shown."""
+PART = 20
+"""Models that a process is given at a time."""
 OPTIMISED = 0.1
 """How many of the models are optimised too."""
 
@@ -187,6 +190,41 @@ def tried(seed: int) -> Tally:
     return tally
 
 
+def all_tried(seeds: Sequence[int]) -> Tally:
+    total = Tally()
+    for seed in seeds:
+        total.add(tried(seed))
+    return total
+
+
+def in_processes(seeds: Sequence[int], processes: int) -> Iterator[Tally]:
+    """What comes of seeds; ONNX Runtime may end the process of one."""
+    interrupted = []
+    with ProcessPoolExecutor(processes) as pool:
+        parts = [seeds[at : at + PART] for at in range(0, len(seeds), PART)]
+        futures = {pool.submit(all_tried, part): part for part in parts}
+        for future in as_completed(futures):
+            try:
+                yield future.result()
+            except BrokenProcessPool:
+                interrupted.append(futures[future])
+    for part in interrupted:
+        yield from alone(part)
+
+
+def alone(seeds: Sequence[int]) -> Iterator[Tally]:
+    """Seeds in a process of their own, and each in one where that ends."""
+    try:
+        with ProcessPoolExecutor(1) as pool:
+            yield pool.submit(all_tried, seeds).result()
+    except BrokenProcessPool:
+        if len(seeds) == 1:
+            yield Tally(Counter({"ended the runtime": 1}))
+            return
+        for seed in seeds:
+            yield from alone([seed])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=PAIRS)
@@ -194,14 +232,13 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=2)
     given = parser.parse_args()
     total, first = Tally(), given.seed
-    with Pool(given.processes) as pool:
-        while total.counts["pairs"] < given.pairs:
-            shown = len(total.wrong)
-            for tally in pool.imap_unordered(tried, range(first, first + BATCH), 20):
-                total.add(tally)
-            first += BATCH
-            print(*total.wrong[shown:], sep="\n", end="\n" * (shown < len(total.wrong)))
-            print(f"{total.counts['pairs']} pairs of seeds {given.seed} to {first - 1}", flush=True)
+    while total.counts["pairs"] < given.pairs:
+        shown = len(total.wrong)
+        for tally in in_processes(range(first, first + BATCH), given.processes):
+            total.add(tally)
+        first += BATCH
+        print(*total.wrong[shown:], sep="\n", end="\n" * (shown < len(total.wrong)))
+        print(f"{total.counts['pairs']} pairs of seeds {given.seed} to {first - 1}", flush=True)
     for verdict, count in sorted(total.counts.items()):
         print(f"  {verdict}: {count}")
 
