@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from relayout.sweep.ray_cluster import kept_handler
+
 # A lost node is seen to be lost within a second, and jobs are no nicer than those of a pool.
 _SETTINGS = {
     "health_check_initial_delay_ms": 0,
@@ -23,10 +25,12 @@ def local_cluster(nodes: int, cores: int = 1) -> Iterator[Any]:
     utils = importlib.import_module("ray.cluster_utils")
     small = {"num_cpus": cores, "object_store_memory": 80 * 2**20}
     head = {**small, "include_dashboard": False, "_system_config": _SETTINGS}
-    cluster = utils.Cluster(initialize_head=True, head_node_args=head)
+    with kept_handler():
+        cluster = utils.Cluster(initialize_head=True, head_node_args=head)
     try:
         for _ in range(nodes - 1):
-            cluster.add_node(**small)
+            with kept_handler():
+                cluster.add_node(**small)
         yield cluster
     finally:
         ray.shutdown()

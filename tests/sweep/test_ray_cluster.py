@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,7 +31,8 @@ CALL = SweptCall(SWEPT["optimize"], "model.onnx", seconds=30.0)
 def cluster() -> Iterator[Any]:
     """Three nodes with a core each, to which this process is connected."""
     with local_cluster(3) as made:
-        ray.init(made.address, log_to_driver=False, logging_level="error")
+        with ray_cluster.kept_handler():
+            ray.init(made.address, log_to_driver=False, logging_level="error")
         yield made
 
 
@@ -112,6 +114,12 @@ def test_whoever_stops_asking_stops_what_runs(tmp_path: Path, cluster: Any) -> N
         sweep.run(on_cluster(cluster), tell)
     assert time.monotonic() - began < 30
     assert [bool(job.record()) for job in sweep.jobs] == [True, False, False]
+
+
+def test_who_asks_is_not_ended_by_a_signal_that_it_handles(cluster: Any) -> None:
+    """Ray, once connected, would end the process itself, with what it staged still there."""
+    assert cluster.address
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
 def test_an_address_without_a_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

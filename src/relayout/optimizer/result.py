@@ -28,7 +28,6 @@ from relayout.optimizer.describe import (
     run_notes,
     size_note,
 )
-from relayout.optimizer.pages import run_page
 from relayout.optimizer.pipeline import Outcome
 from relayout.report.html.page import Page
 from relayout.report.prompt import at_a_prompt
@@ -198,6 +197,8 @@ class Result:
 
     def page(self) -> Page:
         """The page that `report=PATH` writes; in notebooks it is shown with its graphs."""
+        from relayout.optimizer.pages import run_page
+
         return run_page(self)
 
     def _repr_html_(self) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import signal
 import socket
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field, replace
@@ -105,6 +107,17 @@ class RayCluster:
 
 
 @contextmanager
+def kept_handler() -> Iterator[None]:
+    """What is done on SIGTERM stays what it was: Ray would end this process at once."""
+    handler = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, handler)
+
+
+@contextmanager
 def _connected(address: str) -> Iterator[Any]:
     """Ray with a cluster; it prints by itself, say that a node was lost, but not to our output."""
     try:
@@ -115,7 +128,10 @@ def _connected(address: str) -> Iterator[Any]:
     with redirect_stdout(sys.stderr):
         try:
             _check_reachable(address)
-            ray.init(address, log_to_driver=False, logging_level="error", ignore_reinit_error=True)
+            with kept_handler():
+                ray.init(
+                    address, log_to_driver=False, logging_level="error", ignore_reinit_error=True
+                )
         except (OSError, ValueError, RuntimeError) as error:
             reason = " ".join(str(error).split())
             raise RelayoutError(f"there is no Ray cluster at {address}: {reason}") from None
