@@ -46,6 +46,11 @@ MODELS = {
         (float[a, b] x, float[3, 5] w) => (float[p, q] y)
         { y = Scan<num_scan_inputs = 2, scan_input_axes = [1, 0], body = g (float[u] s, float[5] t)
         => (float[v] o) { o = Add(s, t) }>(x, w) }""",
+    "slices of declared lengths": """
+        (float[a, b, 2] x) => (float[p, q, r] y)
+        { y = Scan<num_scan_inputs = 1, body = g (float[5, 2] s) => (float[10] o)
+        { f = Flatten<axis = 0>(s) zero = Constant<value_ints = [0]>()
+        o = Squeeze(f, zero) }>(x) }""",
     "sums over named axes": """
         (float[a, b] x, float[b, 3, c] w, float[5, 8] z) => (float[p] y)
         { e = Einsum<equation = "ij,jkl->il">(x, w) m = MatMul(e, z) y = ReduceSum(m) }""",

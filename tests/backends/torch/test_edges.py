@@ -157,6 +157,15 @@ def test_pool_without_room_for_a_window_gives_no_elements(
     _agrees(_model(op_type, x, {}, kernel, is_open=is_open), {"x": x})
 
 
+@pytest.mark.parametrize("count", [1, 3, 5])
+@pytest.mark.parametrize("attributes", [{}, {"axis": 0}, {"axis": -1}], ids=str)
+def test_a_condition_may_be_shorter_or_longer_than_an_axis(
+    count: int, attributes: dict[str, Any]
+) -> None:
+    x, condition = _counting(3, 3), np.arange(count) % 2 == 0
+    _agrees(_model("Compress", x, {"c": condition}, attributes, is_open=True), {"x": x})
+
+
 WINDOW = {"kernel_shape": [2, 1]}
 ALONG: list[tuple[str, int, dict[str, Any]]] = [
     *[(name, OPSET, {}) for name in ("GlobalAveragePool", "GlobalMaxPool")],

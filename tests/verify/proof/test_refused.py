@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from relayout.verify.proof.proof import prove_models
 from tests.verify.proof.cases import Array, Pair, ramp, whole
 
 SQUARE = np.array([[1, 2, 3], [4, 5, 6], [7, 8, 10]], np.float32)
@@ -326,3 +327,25 @@ def test_a_refusal_is_for_what_differs(name: str, tmp_path: Path) -> None:
         proof = Pair(pair.inputs, body, body, pair.opset, held).proof(tmp_path)
         assert proof.identical
         assert proof.not_known == ()
+
+
+@pytest.mark.parametrize(
+    ("given", "made"),
+    [
+        ("AveragePool<kernel_shape=[2], strides=[1]>(x)", "strides=[0]"),
+        ('LpPool<kernel_shape=[2], strides=[1], auto_pad="SAME_LOWER">(x)', "strides=[0]"),
+        ("MaxPool<kernel_shape=[2], strides=[1]>(x)", "strides=[0]"),
+        ("SpaceToDepth<blocksize=1>(u)", "blocksize=0"),
+        ("DepthToSpace<blocksize=1>(u)", "blocksize=0"),
+    ],
+)
+def test_a_step_of_nothing_is_not_followed(given: str, made: str) -> None:
+    """No model of its own is meant by it; that is said, and is no fault of the prover."""
+    name = made.partition("=")[0]
+    start = given.index(name)
+    end = min(i for i in (given.find(",", start), given.find(">", start)) if i >= 0)
+    before = "shape = Constant<value_ints=[2, 2, 3, 3]>() u = Reshape (w, shape)"
+    texts = [f"{before} y = {one}" for one in (given, given[:start] + made + given[end:])]
+    pair = Pair("float[1,2,6] x, float[36] w", *texts, runs=False)
+    proof = prove_models(*pair.models())
+    assert not proof.holds

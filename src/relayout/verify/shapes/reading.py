@@ -126,8 +126,19 @@ class _Reader:
                 body.dims[inner] = dims
         for count in rounds[1:]:
             found.equal(rounds[0], count)
+        _as_declared(body, graph.input)
         self.graph(body, graph)
+        _as_declared(body, graph.output)
         _hand_over(found, states, found, node.output)
+
+
+def _as_declared(found: Shapes, ports: Sequence[onnx.ValueInfoProto]) -> None:
+    """States the lengths that slices are declared to have, which a runtime demands of a Scan."""
+    for port in ports:
+        dims, declared = found.dims.get(port.name), port.type.tensor_type.shape.dim
+        if dims is not None and len(dims) == len(declared):
+            for dim, one in zip(dims, declared, strict=True):
+                found.equal(dim, one.dim_value or None)
 
 
 def _body(node: onnx.NodeProto) -> onnx.GraphProto:

@@ -92,7 +92,8 @@ def one_hot(indices: Any, depth: int, values: Any, axis: int) -> Any:
 def compress(x: Any, condition: Any, axis: int | None) -> Any:
     if axis is None:
         x, axis = x.reshape(-1), 0
-    return x.index_select(axis, torch.nonzero(condition).reshape(-1))
+    within = condition[: x.shape[axis]]
+    return x.index_select(axis, torch.nonzero(within).reshape(-1))
 
 
 def reverse_sequence(x: Any, lengths: Any, batch_axis: int, time_axis: int) -> Any:
