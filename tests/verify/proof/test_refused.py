@@ -345,7 +345,8 @@ def test_a_step_of_nothing_is_not_followed(given: str, made: str) -> None:
     start = given.index(name)
     end = min(i for i in (given.find(",", start), given.find(">", start)) if i >= 0)
     before = "shape = Constant<value_ints=[2, 2, 3, 3]>() u = Reshape (w, shape)"
-    texts = [f"{before} y = {one}" for one in (given, given[:start] + made + given[end:])]
-    pair = Pair("float[1,2,6] x, float[36] w", *texts, runs=False)
+    stepless = given[:start] + made + given[end:]
+    sides = "float[1,2,6] x, float[36] w"
+    pair = Pair(sides, f"{before} y = {given}", f"{before} y = {stepless}", runs=False)
     proof = prove_models(*pair.models())
     assert not proof.holds
