@@ -116,9 +116,9 @@ def test_whoever_stops_asking_stops_what_runs(tmp_path: Path, cluster: Any) -> N
     assert [bool(job.record()) for job in sweep.jobs] == [True, False, False]
 
 
-def test_who_asks_is_not_ended_by_a_signal_that_it_handles(cluster: Any) -> None:
+@pytest.mark.usefixtures("cluster")
+def test_who_asks_is_not_ended_by_a_signal_that_it_handles() -> None:
     """Ray, once connected, would end the process itself, with what it staged still there."""
-    assert cluster.address
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 

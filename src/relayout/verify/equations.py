@@ -24,6 +24,8 @@ from relayout.verify.proof.lengths import (
 
 MOST_SOLUTIONS = 512
 MOST_STEPS = 5_000
+MOST_ELEMENTS = 1 << 32
+"""Counts above this are not taken apart: nothing of that size is run."""
 FEW = range(1, 9)
 """Lengths that are tried besides the divisors of what an equation states."""
 Numbers = dict[str, int]
@@ -165,6 +167,8 @@ def _sizes(equation: Length, name: str) -> list[int]:
 
 
 def _divisors(whole: int) -> set[int]:
+    if whole > MOST_ELEMENTS:
+        return set()
     small = {size for size in range(1, isqrt(whole) + 1) if whole % size == 0}
     return small | {whole // size for size in small}
 

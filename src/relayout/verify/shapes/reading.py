@@ -57,6 +57,10 @@ def _length(dim: int | str) -> Length:
 class _Reader:
     functions: Mapping[tuple[str, str], onnx.FunctionProto]
 
+    @property
+    def _flow(self) -> Mapping[str, Callable[[Shapes, onnx.NodeProto], None]]:
+        return {"If": self._branches, "Loop": self._rounds, "Scan": self._slices}
+
     def graph(self, found: Shapes, graph: onnx.GraphProto) -> None:
         for tensor in graph.initializer:
             found.add_constant(tensor.name, tensor)
@@ -73,9 +77,7 @@ class _Reader:
                 self._add(found, node)
 
     def _add(self, found: Shapes, node: onnx.NodeProto) -> None:
-        rule = {**RULES, "If": self._branches, "Loop": self._rounds, "Scan": self._slices}.get(
-            node.op_type
-        )
+        rule = RULES.get(node.op_type) or self._flow.get(node.op_type)
         if rule is None:
             return
         try:
