@@ -154,3 +154,12 @@ def test_regions_lie_in_images_that_there_are(tmp_path: Path) -> None:
     inputs = [tensor("x", (2, 3, 8, 8)), tensor("r", ("R", 4)), tensor("i", ("R",))]
     path = save(tmp_path / "b.onnx", nodes, inputs, [tensor("y", None)])
     assert compare(path, path).exact
+
+
+def test_overlaps_of_boxes_are_shares(tmp_path: Path) -> None:
+    """A runtime refuses thresholds above 1, and those that are fed may be drawn as anything."""
+    made = node("NonMaxSuppression", ["b", "s", "m", "o"], ["y"])
+    shapes = {"b": (1, 6, 4), "s": (1, 2, 6), "m": (1,), "o": (1,)}
+    inputs = [tensor(name, shape, INT64 if name == "m" else 1) for name, shape in shapes.items()]
+    path = save(tmp_path / "a.onnx", [made], inputs, [tensor("y", None, INT64)])
+    assert compare(path, path).exact

@@ -151,6 +151,8 @@ RULES: dict[tuple[str, int], Callable[[onnx.NodeProto, Shapes], Bounds | None]] 
     ("MelWeightMatrix", 2): _of(HERTZ, HERTZ + 1),
     ("MelWeightMatrix", 3): _of(NONE, 100),
     ("MelWeightMatrix", 4): _of(HERTZ // 4, HERTZ // 2),
+    ("NonMaxSuppression", 2): _of(ONE, FEW),
+    ("NonMaxSuppression", 3): _of(NONE, ONE),
     ("OneHot", 0): _depth,
     ("OneHot", 1): _of(TWO, 9),
     ("Pad", 1): _of(NONE, FEW),
