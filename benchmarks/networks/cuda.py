@@ -42,6 +42,8 @@ class Ready:
 
     run: Run
     choices: tuple[str, ...] = ()
+    exporting: float = 0.0
+    """Seconds until the ONNX model was there that the way begins with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,22 @@ def made(way: str, example: Example, setting: Setting) -> Made:
     result = ready.run().float().clone()
     graph, _ = captured_graph(ready.run)
     torch.cuda.synchronize()
-    return Made(ready, graph, time.monotonic() - begun, result)
+    return Made(ready, graph, time.monotonic() - begun - ready.exporting, result)
+
+
+def kernels(run: Run, most: int) -> dict[str, float]:
+    """Microseconds in each kernel of a run, the longest first."""
+    from torch.profiler import ProfilerActivity, profile  # noqa: PLC0415 - takes a second
+
+    with profile(activities=[ProfilerActivity.CUDA]) as profiler:
+        run()
+        torch.cuda.synchronize()
+    found = {
+        f"{event.count} x {event.key}": event.self_device_time_total
+        for event in profiler.key_averages()
+    }
+    longest = sorted(found.items(), key=lambda item: -item[1])[:most]
+    return {name: round(taken, 1) for name, taken in longest}
 
 
 def reference(example: Example) -> torch.Tensor:
@@ -107,7 +124,9 @@ def _inductor(*, freezing: bool, mode: str = "default") -> Callable[[Example, Se
 def _relayout(example: Example, setting: Setting) -> Ready:
     """From the ONNX model, without its own CUDA graph, since all ways are captured alike."""
     plain = Example(example.module.float().cpu(), example.inputs)
+    begun = time.monotonic()
     given = exported_by_either(plain, setting.exporter)
+    exporting = time.monotonic() - begun
     program = relayout_torch.program_of(given, device="cuda", dtype=setting.dtype)
     program, choices = tuned(program)
     model = compile_program(program)
@@ -118,7 +137,7 @@ def _relayout(example: Example, setting: Setting) -> Ready:
         with torch.inference_mode():
             return forward(model.weights, *inputs)[0]
 
-    return Ready(run, tuple(dict.fromkeys(map(_words, choices))))
+    return Ready(run, tuple(dict.fromkeys(map(_words, choices))), exporting)
 
 
 def _words(choice: Choice) -> str:

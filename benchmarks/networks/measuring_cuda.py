@@ -1,9 +1,14 @@
-"""Measures families of networks on CUDA."""
+"""Measures families of networks on CUDA.
+
+With `--jobs N` that many networks are compiled at a time, each in a process of its own, and
+measured one after the other when all of them are ready.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,9 +16,19 @@ from typing import Any
 
 import torch
 
-from benchmarks.networks.cuda import FREEZING, RELAYOUT, WAYS, Made, Setting, made, reference
+from benchmarks.networks.cuda import (
+    FREEZING,
+    RELAYOUT,
+    WAYS,
+    Made,
+    Setting,
+    kernels,
+    made,
+    reference,
+)
 from benchmarks.networks.families import BUILT_WITH, SET_ASIDE, Recipe
 from benchmarks.networks.results_cuda import machine, ratio_of, summary, write_results
+from benchmarks.networks.side_by_side import READY, side_by_side
 from benchmarks.resnet101.measure import cuda_seconds, in_turns
 
 
@@ -27,6 +42,9 @@ def main() -> None:
     parser.add_argument("--ways", nargs="+", default=[RELAYOUT, FREEZING], choices=WAYS)
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--limit", type=float, default=3600.0, help="seconds after which to stop")
+    parser.add_argument("--jobs", type=int, default=1, help="networks compiled at a time")
+    parser.add_argument("--waits", action="store_true", help="for a line before it measures")
+    parser.add_argument("--kernels", type=int, default=0, help="how many of the longest to keep")
     parser.add_argument("--choices", action="store_true", help="keep what was chosen, and times")
     parser.add_argument("--rows", type=Path, nargs="+", default=[], help="rows measured before")
     parser.add_argument("--output", type=Path, help="a file for the rows, as JSON")
@@ -34,7 +52,7 @@ def main() -> None:
     options = parser.parse_args()
     torch.backends.cudnn.benchmark = True
     rows = [row for path in options.rows for row in json.loads(path.read_text())]
-    for row in measured(options):
+    for row in rows_of(options):
         rows.append(row)
         print(_line(row), flush=True)
         if options.output is not None:
@@ -44,11 +62,15 @@ def main() -> None:
     print(summary(rows))
 
 
-def measured(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+def rows_of(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """A row a network, while there is time."""
     recipes = SET_ASIDE if options.set_aside else BUILT_WITH
+    names = list(recipes) if options.only is None else options.only
+    if options.jobs > 1:
+        yield from side_by_side(names, options)
+        return
     begun = time.monotonic()
-    for name in recipes if options.only is None else options.only:
+    for name in names:
         recipe = recipes[name]
         if time.monotonic() - begun > options.limit or not recipe.is_installed:
             print(f"{name}: left out, for want of time or of {recipe.package}", flush=True)
@@ -77,6 +99,9 @@ def _row(name: str, recipe: Recipe, options: argparse.Namespace) -> dict[str, An
                 ready[way] = made(way, example, setting)
         except Exception as error:  # noqa: BLE001 - the other ways are still worth measuring
             row[way] = {"failed": f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"}
+    if options.waits:
+        print(READY, flush=True)
+        sys.stdin.readline()
     runs = {way: each.graph.replay for way, each in ready.items()}
     with torch.no_grad():
         times = in_turns(runs, cuda_seconds, options.rounds)
@@ -91,6 +116,8 @@ def _row(name: str, recipe: Recipe, options: argparse.Namespace) -> dict[str, An
         }
         if options.choices and ready[way].ready.choices:
             row[way]["choices"] = ready[way].ready.choices
+        if options.kernels:
+            row[way]["kernels"] = kernels(runs[way], options.kernels)
     return row
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from types import SimpleNamespace
@@ -12,6 +13,8 @@ from typing import Any, TypeAlias
 import onnx_ir as ir
 import torch
 
+from relayout.backends.kept import cache_folder
+from relayout.backends.locking import locked
 from relayout.backends.torch.lower.registry import LOWERINGS
 from relayout.backends.torch.modules.helpers import closure
 from relayout.backends.torch.modules.loading import module_of
@@ -136,17 +139,27 @@ def time_runs(runs: Sequence[TimedRun | str], device: str, pause: float = 0.0) -
     """The price of each run, timed alternately; a text in place of a run is why it cannot run."""
     ready = [run if isinstance(run, str) else _warmed(run, device) for run in runs]
     seconds: list[list[float]] = [[] for _ in runs]
-    begun = time.perf_counter()
-    for done in range(MOST_ROUNDS):
-        if done >= LEAST_ROUNDS and time.perf_counter() - begun > ENOUGH:
-            break
-        for taken, run in zip(seconds, ready, strict=True):
-            if not isinstance(run, str):
-                taken.append(_seconds(run, device, pause))
+    with _alone_on(device):
+        begun = time.perf_counter()
+        for done in range(MOST_ROUNDS):
+            if done >= LEAST_ROUNDS and time.perf_counter() - begun > ENOUGH:
+                break
+            for taken, run in zip(seconds, ready, strict=True):
+                if not isinstance(run, str):
+                    taken.append(_seconds(run, device, pause))
     return [
         Price.refused(run) if isinstance(run, str) else Price.of_runs(taken)
         for taken, run in zip(seconds, ready, strict=True)
     ]
+
+
+@contextmanager
+def _alone_on(device: str) -> Iterator[None]:
+    """Models that are compiled at the same time have their kernels timed one after the other."""
+    folder = cache_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder / f"timing-{device.replace(':', '-')}.lock"):
+        yield
 
 
 def _warmed(run: TimedRun, device: str) -> TimedRun | str:

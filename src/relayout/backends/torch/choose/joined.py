@@ -22,11 +22,14 @@ from relayout.backends.torch.providers.window import known_shape
 from relayout.backends.torch.providers.work import WorkDescription
 
 STEPS, JOINED, WHOLE, GIVEN = "steps", "joined", "whole", "given"
+FROZEN, GIVEN_FROZEN = "frozen", "given frozen"
 WORDS = {
     STEPS: "step by step",
     JOINED: "all steps compiled together",
     WHOLE: "all nodes compiled together",
+    FROZEN: "all nodes compiled with freezing",
     GIVEN: "all nodes as given compiled together",
+    GIVEN_FROZEN: "all nodes as given compiled with freezing",
 }
 
 
@@ -52,9 +55,11 @@ def joined_where_faster(program: Program, plan: Plan, given: Program | None = No
         STEPS: program,
         JOINED: replace(program, is_joined=True),
         WHOLE: replace(program, steps=plain, is_joined=True),
+        FROZEN: replace(program, steps=plain, is_frozen=True),
     }
     if given is not None and _is_another(given, programs[WHOLE]):
         programs[GIVEN] = given
+        programs[GIVEN_FROZEN] = replace(given, is_joined=False, is_frozen=True)
     key, prices = program_key(program), plan.prices
     if prices.lacks(key, programs):
         for name, price in zip(programs, _timed([*programs.values()]), strict=True):

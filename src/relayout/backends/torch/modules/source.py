@@ -91,16 +91,12 @@ def load(weights=None, device="{device}"):
 
 def _run(program: Program, draft: ModuleDraft) -> str:
     """The function that a model runs: on CUDA as a graph, where all lengths are known."""
+    forward = "forward"
     if program.is_frozen:
-        return f"{draft.helper(FrozenForward)}(forward)"
-    if not is_replayed(program):
-        return "forward"
-    joined = (
-        f"{draft.helper(InductorKernel)}(forward, dynamic=False)"
-        if program.is_joined
-        else "forward"
-    )
-    return f"{draft.helper(Replayed)}({joined})"
+        forward = f"{draft.helper(FrozenForward)}(forward)"
+    elif program.is_joined:
+        forward = f"{draft.helper(InductorKernel)}(forward, dynamic=False)"
+    return f"{draft.helper(Replayed)}({forward})" if is_replayed(program) else forward
 
 
 def _mode(program: Program) -> str:

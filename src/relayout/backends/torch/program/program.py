@@ -65,7 +65,7 @@ class Program:
     is_joined: bool = False
     """Whether Inductor compiles all steps together, and joins what they leave to eager kernels."""
     is_frozen: bool = False
-    """Whether Inductor compiles all steps together for a CPU, with the weights as constants."""
+    """Whether Inductor compiles all steps together, with the weights as constants."""
 
 
 def eager_steps(model: ir.Model) -> tuple[ProgramStep, ...]:
