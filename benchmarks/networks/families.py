@@ -1,4 +1,4 @@
-"""Networks by family, from torchvision and transformers where these are installed.
+"""Networks by family: of torchvision and transformers, where these are installed, and written here.
 
 Weights are random: times do not depend on them, and errors are taken against the same weights in
 float32. `BUILT_WITH` are the networks that kernels and choices were made on, `SET_ASIDE` those
@@ -14,6 +14,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+
+from benchmarks.networks.written.decoders import GptStep, LlamaPrompt
+from benchmarks.networks.written.dense_maps import (
+    TinyYolo,
+    UNet,
+    Yolo,
+    resized,
+    shuffled,
+    transposed,
+)
+from benchmarks.networks.written.mobilevit import MobileViT
+from benchmarks.networks.written.pyramids import CoAtNet, Pvt, Xcit
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +112,31 @@ class FirstOf(torch.nn.Module):  # type: ignore[misc]  # torch is read without i
         return next(iter(made.values())) if isinstance(made, dict) else made[0]
 
 
+def images(family: str, make: Callable[[], Any], side: int = 224) -> Recipe:
+    """A network of images that is written here."""
+    return Recipe(family, "torch", lambda batch: calibrated(make(), batch, side))
+
+
+def prompt(family: str, make: Callable[[], Any], length: int) -> Recipe:
+    """A decoder that is written here and reads so many tokens at once."""
+    return Recipe(
+        family, "torch", lambda batch: Example(make(), (torch.randint(0, 1000, (batch, length)),))
+    )
+
+
+def step(family: str, past: int, **settings: int) -> Recipe:
+    """A decoder that reads one token, and keys and values of all before it."""
+
+    def make(batch: int) -> Example:
+        made = GptStep(**settings)
+        heads, width = made.blocks[0].heads, made.norm.weight.shape[0]
+        kept = (len(made.blocks), batch, heads, past, width // heads)
+        tokens = torch.randint(0, 1000, (batch, 1))
+        return Example(made, (tokens, torch.randn(kept), torch.randn(kept)))
+
+    return Recipe(family, "torch", make)
+
+
 BUILT_WITH: dict[str, Recipe] = {
     "resnet50": vision("resnet", "resnet50"),
     "resnext50_32x4d": vision("resnext", "resnext50_32x4d"),
@@ -113,6 +150,15 @@ BUILT_WITH: dict[str, Recipe] = {
     "deeplabv3_mobilenet": segmenter("deeplabv3_mobilenet_v3_large"),
     "bert": text("encoder", "Bert"),
     "gpt2": text("decoder", "GPT2"),
+    "mobilevit_xs": images(
+        "mobilevit", lambda: MobileViT((16, 32, 48, 64, 80, 96), (96, 120, 144)), 256
+    ),
+    "pvt_v2_b1": images("pvt or xcit", lambda: Pvt((64, 128, 320, 512), (2, 2, 2, 2))),
+    "coatnet_0": images("maxvit or coatnet", CoAtNet),
+    "unet": images("u-net", lambda: UNet((32, 64, 128, 256, 512), transposed), 256),
+    "yolo_n": images("detection", lambda: Yolo(16, 1), 640),
+    "gpt_step": step("decoder step", 255),
+    "llama_prompt": prompt("prefill", LlamaPrompt, 256),
 }
 
 SET_ASIDE: dict[str, Recipe] = {
@@ -129,4 +175,13 @@ SET_ASIDE: dict[str, Recipe] = {
     "fcn_resnet50": segmenter("fcn_resnet50"),
     "distilbert": text("encoder", "DistilBert"),
     "opt": text("decoder", "OPT"),
+    "mobilevit_s": images(
+        "mobilevit", lambda: MobileViT((16, 32, 64, 96, 128, 160), (144, 192, 240)), 256
+    ),
+    "xcit_tiny": images("pvt or xcit", Xcit),
+    "unet_resized": images("u-net", lambda: UNet((24, 48, 96, 192), resized), 256),
+    "unet_shuffled": images("u-net", lambda: UNet((32, 64, 128, 256), shuffled), 192),
+    "yolo_tiny": images("detection", TinyYolo, 416),
+    "gpt_step_wide": step("decoder step", 511, width=1024, heads=16, depth=6),
+    "llama_prompt_wide": prompt("prefill", lambda: LlamaPrompt(2048, 16, 16, 4, 128), 128),
 }

@@ -30,6 +30,7 @@ from benchmarks.networks.families import BUILT_WITH, SET_ASIDE, Recipe
 from benchmarks.networks.results_cuda import machine, ratio_of, summary, write_results
 from benchmarks.networks.side_by_side import READY, side_by_side
 from benchmarks.resnet101.measure import cuda_seconds, in_turns
+from relayout.backends.torch.choose.bench import alone_on
 
 
 def main() -> None:
@@ -103,7 +104,7 @@ def _row(name: str, recipe: Recipe, options: argparse.Namespace) -> dict[str, An
         print(READY, flush=True)
         sys.stdin.readline()
     runs = {way: each.graph.replay for way, each in ready.items()}
-    with torch.no_grad():
+    with torch.no_grad(), alone_on("cuda"):
         times = in_turns(runs, cuda_seconds, options.rounds)
     for way, taken in times.items():
         apart = (ready[way].result - expected).norm() / expected.norm()

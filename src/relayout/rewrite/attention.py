@@ -58,7 +58,7 @@ def raisable(softmax: ir.Node, region: Region, target: Target) -> Core | Refusal
     dtype = softmax.inputs[0].dtype if softmax.inputs[0] is not None else None
     if dtype not in (STANDARD_TYPES if standard else CONTRIB_TYPES):
         return Refusal("the operator has no kernel for its type")
-    core = core_of(softmax, region)
+    core = core_of(softmax, region, anywhere=target.raises_apart)
     if isinstance(core, Refusal):
         return core
     if any(target.gate.keeps(region.view(node)) for node in core.replaced):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import onnx_ir as ir
 
-from relayout.graph.read import NodeView, is_op, shape_of
+from relayout.graph.read import NodeView, is_op, perm_of, rank_of, shape_of
 from relayout.graph.region import Region
 from relayout.layout.blocks import UNIT, Reshaping, Size, Sizes, product, sizes_of
 from relayout.layout.permutation import Permutation
@@ -49,6 +49,8 @@ class Heads:
     target: tuple[int, ...] | None = None
     """The Reshape that gives the source these three axes; None where it has them."""
     is_length_first: bool = False
+    moved: Permutation | None = None
+    """What brings the source to batch, length, heads, depth, before it is reshaped."""
 
     @property
     def joined(self) -> Sizes:
@@ -101,6 +103,28 @@ def heads_of(value: ir.Value | None, order: Permutation, region: Region) -> Head
             return found
         nearest = nearest or found
     return nearest
+
+
+def heads_apart(value: ir.Value | None, order: Permutation) -> Heads | None:
+    """The operand with its heads apart, before it is scaled and its four axes are reordered.
+
+    `order` takes the axes of the operand to batch, length, heads, depth.
+    """
+    if value is None or rank_of(value) != HEADS_SECOND.rank:
+        return None
+    path, moved = _Path(value), order
+    while (longer := _longer(path)) is not None:
+        node = longer.nodes[0]
+        perm = perm_of(node) if is_op(node, "Transpose") else None
+        if perm is None and is_op(node, *VIEWS):
+            break
+        path, moved = longer, moved if perm is None else perm.then(moved)
+    given = sizes_named(path.source)
+    if given is None or len(given) != moved.rank:
+        return None
+    batch, length, heads, depth = moved.reorder(given)
+    found = Heads(path.source, batch, heads, length, depth, path.scaling, path.nodes, moved=moved)
+    return _reached(found, (batch, length, heads, depth))
 
 
 def sizes_named(value: ir.Value) -> Sizes | None:

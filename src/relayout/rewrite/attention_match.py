@@ -20,6 +20,7 @@ from relayout.rewrite.attention_heads import (
     LONGEST,
     Heads,
     Ports,
+    heads_apart,
     heads_of,
     sizes_named,
 )
@@ -64,8 +65,11 @@ class Core:
 NOTHING_TO_GAIN = Refusal("no Transpose would be saved")
 
 
-def core_of(softmax: ir.Node, region: Region) -> Core | Refusal:
-    """The attention around a Softmax, if it has Transposes that an operator for it saves."""
+def core_of(softmax: ir.Node, region: Region, *, anywhere: bool = False) -> Core | Refusal:
+    """The attention around a Softmax, if it has Transposes that an operator for it saves.
+
+    `anywhere`: or without any to save, and where its heads come and go apart.
+    """
     scores = _scores(softmax.inputs[0])
     weights = _weights(softmax, region)
     if scores is None:
@@ -74,7 +78,7 @@ def core_of(softmax: ir.Node, region: Region) -> Core | Refusal:
         return Refusal("the result of Softmax does not go into the product with V alone")
     if not _takes_last_axis(softmax, region):
         return Refusal("Softmax runs along another axis than the last")
-    ports = _ports(scores.product, weights.node, region)
+    ports = _ports(scores.product, weights.node, region, anywhere=anywhere)
     if isinstance(ports, Refusal):
         return ports
     masks = _masks(scores, ports.query, ports.key)
@@ -88,12 +92,22 @@ def core_of(softmax: ir.Node, region: Region) -> Core | Refusal:
     split = (node for port in ports for node in port.nodes)
     replaced = (*split, *scores.nodes, softmax, weights.node)
     core = Core(ports, scale, masks, weights.guarded, weights.node, replaced)
-    if not merges(core.result, core.ports, region):
+    if not anywhere and not merges(core.result, core.ports, region):
         return Refusal("the only consumer of the result does not merge its heads")
-    return core if _gains(core) else NOTHING_TO_GAIN
+    return core if anywhere or _gains(core) else NOTHING_TO_GAIN
 
 
-def _ports(scores: ir.Node, weighted: ir.Node, region: Region) -> Ports | Refusal:
+def _ports(
+    scores: ir.Node, weighted: ir.Node, region: Region, *, anywhere: bool
+) -> Ports | Refusal:
+    """The operands of the two products with their heads side by side, or as they are."""
+    joined = _ports_joined(scores, weighted, region)
+    if not anywhere or isinstance(joined, Ports):
+        return joined
+    return _ports_apart(scores, weighted) or joined
+
+
+def _ports_joined(scores: ir.Node, weighted: ir.Node, region: Region) -> Ports | Refusal:
     """The operands of the two products, with their heads side by side."""
     query = heads_of(scores.inputs[0], HEADS_SECOND, region)
     key = heads_of(scores.inputs[1], DEPTH_THIRD, region)
@@ -103,6 +117,16 @@ def _ports(scores: ir.Node, weighted: ir.Node, region: Region) -> Ports | Refusa
         return Refusal(f"no split into heads leads to {' and '.join(lacking)}")
     if not _agree(query, key, value):
         return Refusal("Q, K and V are not known to have the same batch, heads and lengths")
+    return Ports(query, key, value)
+
+
+def _ports_apart(scores: ir.Node, weighted: ir.Node) -> Ports | None:
+    """The operands of the two products as they are, with their heads apart."""
+    query = heads_apart(scores.inputs[0], HEADS_SECOND)
+    key = heads_apart(scores.inputs[1], DEPTH_THIRD)
+    value = heads_apart(weighted.inputs[1], HEADS_SECOND)
+    if query is None or key is None or value is None or not _agree(query, key, value):
+        return None
     return Ports(query, key, value)
 
 

@@ -77,10 +77,10 @@ class AttentionWriter:
 
     def operands(self, ports: Ports, factors: Sequence[ir.Value] = ()) -> list[ir.Value]:
         """Q, K and V with three axes; what the run scales them by is put on Q."""
-        wholes: dict[tuple[ir.Value, int], list[ir.Value]] = {}
+        wholes: dict[tuple[ir.Value, int, Permutation | None], list[ir.Value]] = {}
         found = []
         for one in ports:
-            key = one.source, one.parts
+            key = one.source, one.parts, one.moved
             if key not in wholes:
                 wholes[key] = self._legs(one)
             found.append(wholes[key][one.part])
@@ -91,13 +91,18 @@ class AttentionWriter:
     def _legs(self, heads: Heads) -> list[ir.Value]:
         *outer, width = heads.joined
         whole = heads.source
+        if heads.moved is not None:
+            whole = self._moved(whole, heads.moved)
         if heads.target is not None:
             whole = self.reshaped(whole, heads.target, (*outer, width * Size(heads.parts)))
         legs = [whole] if heads.parts == 1 else self._split(whole, heads)
         return [self._batch_first(leg) for leg in legs] if heads.is_length_first else legs
 
     def _batch_first(self, leg: ir.Value) -> ir.Value:
-        return self.editor.transposed(leg, EXCHANGED, before=self.node, origin=[self.node])
+        return self._moved(leg, EXCHANGED)
+
+    def _moved(self, value: ir.Value, perm: Permutation) -> ir.Value:
+        return self.editor.transposed(value, perm, before=self.node, origin=[self.node])
 
     def _split(self, whole: ir.Value, heads: Heads) -> list[ir.Value]:
         hint, shape = f"{whole.name}_part", _shape(heads.joined)
@@ -138,7 +143,7 @@ class AttentionWriter:
         by_head = (query.batch, query.length, query.heads, value.depth)
         heads, depth = query.heads.number, value.depth.number
         apart = self.reshaped(joined, [0, 0, heads, depth], by_head)
-        moved = self.editor.transposed(apart, HEADS_SECOND, before=self.node, origin=[self.node])
+        moved = self._moved(apart, HEADS_SECOND)
         if rank_of(result) == 3:
             sizes = query.batch * query.heads, query.length, value.depth
             moved = self.reshaped(moved, [-1, query.length.number, depth], sizes)

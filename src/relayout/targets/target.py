@@ -51,6 +51,8 @@ class Target:
     """Whether it has `com.microsoft.MultiHeadAttention`."""
     raises: bool = True
     """Whether attentions are raised to an operator where it has one."""
+    raises_apart: bool = False
+    """Whether they are also raised where that saves no Transpose: where the operator is faster."""
     engine: str = ""
     """The name of the runtime that its models are timed in (`timing/engines.py`), if one can be."""
     keeps_axes: bool = False
@@ -213,6 +215,7 @@ NHWC_OHWI = _channels_last("nhwc-ohwi", OHWI, f"like nhwc, with weights as {OHWI
 TORCH = Target(
     "torch",
     fused_attention=True,
+    raises_apart=True,
     matrix_second=True,
     rules=nhwc.WAY_BACK,
     summary="PyTorch, which `relayout compile` writes modules for",

@@ -43,24 +43,38 @@ def in_order(_work: Work, candidates: Sequence[Candidate], _site: Site) -> list[
     return [Price(float(place + 1)) for place, _ in enumerate(candidates)]
 
 
+SLID = """
+    g (float[1,3,8,8] x) => (float[1,2,8,8] y)
+    <float[2,3,1,1] w = {1,2,3,4,5,6}> {
+      z = Conv(x, w)
+      y = Sigmoid(z) }"""
+
+
 def chosen(
-    monkeypatch: pytest.MonkeyPatch, text: str, fastest: int
+    monkeypatch: pytest.MonkeyPatch, text: str, *seconds: float
 ) -> tuple[onnx.ModelProto, Program, Choice]:
-    """The program where one of the ways is the fastest, and what is reported of them."""
-    monkeypatch.setattr(
-        joined,
-        "_timed",
-        lambda programs: [Price(1.0 if at == fastest else 2.0) for at in range(len(programs))],
-    )
+    """The program where the ways take so long, and what is reported of them."""
+    left = iter(seconds)
+    monkeypatch.setattr(joined, "_timed", lambda programs: [Price(next(left)) for _ in programs])
     model = parse(text, 17)
     settings = TuningSettings(prices=Prices("here"), timer=in_order)
     program, choices = tuned(program_of(model, device="cuda"), settings)
     return model, program, choices[-1]
 
 
-@pytest.mark.parametrize(("fastest", "name"), [*enumerate(["steps", "joined", "whole", "given"])])
-def test_the_fastest_way_is_taken(monkeypatch: pytest.MonkeyPatch, fastest: int, name: str) -> None:
-    model, program, choice = chosen(monkeypatch, TURNED, fastest)
+@pytest.mark.parametrize(
+    ("seconds", "name"),
+    [
+        ((1, 2, 2), "steps"),
+        ((2, 1, 2), "joined"),
+        ((2, 2, 1, 2), "whole"),
+        ((2, 2.04, 2.08, 1), "given"),
+    ],
+)
+def test_the_fastest_way_is_taken(
+    monkeypatch: pytest.MonkeyPatch, seconds: Sequence[float], name: str
+) -> None:
+    model, program, choice = chosen(monkeypatch, TURNED, *seconds)
     assert choice.chosen == choice.option.name == name
     assert program.is_joined == (name != "steps")
     monkeypatch.setattr(torch, "compile", lambda function, **_options: function)
@@ -71,12 +85,30 @@ def test_the_fastest_way_is_taken(monkeypatch: pytest.MonkeyPatch, fastest: int,
 
 
 def test_a_model_whose_layouts_stay_is_not_compiled_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    _, _, choice = chosen(monkeypatch, PLAIN, 2)
+    _, _, choice = chosen(monkeypatch, PLAIN, 2, 2, 1)
     assert list(choice.seconds) == ["steps", "joined", "whole"]
 
 
+def test_layouts_are_left_to_the_compiler_only_where_it_is_about_as_fast(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _, _, choice = chosen(monkeypatch, TURNED, 2, 1, 1.1)
+    assert list(choice.seconds) == ["steps", "joined", "whole"]
+    _, _, choice = chosen(monkeypatch, TURNED, 2, 1, 1.01, 1.02)
+    assert list(choice.seconds) == ["steps", "joined", "whole", "given"]
+
+
+def test_weights_of_windows_are_frozen_and_those_of_products_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _, slid, _ = chosen(monkeypatch, SLID, 2, 2, 1)
+    assert (slid.is_frozen, slid.is_joined) == (True, False)
+    _, plain, _ = chosen(monkeypatch, PLAIN, 2, 2, 1)
+    assert (plain.is_frozen, plain.is_joined) == (False, True)
+
+
 def test_a_model_as_given_keeps_its_transposes(monkeypatch: pytest.MonkeyPatch) -> None:
-    _, program, _ = chosen(monkeypatch, TURNED, 3)
+    _, program, _ = chosen(monkeypatch, TURNED, 2, 2, 2, 1)
     assert write_source(program).text.count(".permute(") == 2
-    _, program, _ = chosen(monkeypatch, TURNED, 2)
+    _, program, _ = chosen(monkeypatch, TURNED, 2, 2, 1, 2)
     assert write_source(program).text.count(".permute(") == 0

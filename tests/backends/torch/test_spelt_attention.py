@@ -16,6 +16,10 @@ from relayout.backends.torch.modules.loading import loaded  # noqa: E402
 from relayout.backends.torch.modules.source import write_source  # noqa: E402
 from relayout.backends.torch.program.program import Program, ProgramStep  # noqa: E402
 from relayout.backends.torch.providers.inductor import SpeltAttention  # noqa: E402
+from relayout.backends.torch.runtime.attention import (  # noqa: E402
+    weighted_values,
+    with_hidden_keys,
+)
 from tests.ops import law  # noqa: E402
 
 HEAD = '<ir_version: 10, opset_import: ["" : 23, "com.microsoft" : 1]>'
@@ -53,3 +57,14 @@ def test_spelt_out_gives_the_same(text: str, monkeypatch: pytest.MonkeyPatch) ->
     assert "dynamic=False" in source.text
     (got,) = loaded(source, "cpu")(feeds).values()
     law.compare("y", wanted, got, 2e-6)
+
+
+@pytest.mark.parametrize("shape", [None, (7, 5), (2, 1, 7, 1), (2, 4, 7, 5)])
+def test_hidden_keys_change_nothing(shape: tuple[int, ...] | None) -> None:
+    torch.manual_seed(0)
+    q, k, v = torch.randn(2, 4, 7, 8), torch.randn(2, 4, 5, 8), torch.randn(2, 4, 5, 8)
+    bias = None if shape is None else torch.randn(shape)
+    wanted = weighted_values(q, k, v, bias, 0.3)
+    k, v, padded = with_hidden_keys(k, v, bias, 3)
+    assert k.shape[2] == v.shape[2] == padded.shape[-1] == 8
+    torch.testing.assert_close(weighted_values(q, k, v, padded, 0.3), wanted)

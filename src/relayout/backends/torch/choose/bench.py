@@ -139,7 +139,7 @@ def time_runs(runs: Sequence[TimedRun | str], device: str, pause: float = 0.0) -
     """The price of each run, timed alternately; a text in place of a run is why it cannot run."""
     ready = [run if isinstance(run, str) else _warmed(run, device) for run in runs]
     seconds: list[list[float]] = [[] for _ in runs]
-    with _alone_on(device):
+    with alone_on(device):
         begun = time.perf_counter()
         for done in range(MOST_ROUNDS):
             if done >= LEAST_ROUNDS and time.perf_counter() - begun > ENOUGH:
@@ -154,7 +154,7 @@ def time_runs(runs: Sequence[TimedRun | str], device: str, pause: float = 0.0) -
 
 
 @contextmanager
-def _alone_on(device: str) -> Iterator[None]:
+def alone_on(device: str) -> Iterator[None]:
     """Models that are compiled at the same time have their kernels timed one after the other."""
     folder = cache_folder()
     folder.mkdir(parents=True, exist_ok=True)

@@ -8,7 +8,7 @@ import onnx_ir as ir
 
 from relayout.backends.torch.choose.choices import Choice
 from relayout.backends.torch.choose.frozen import frozen_where_faster
-from relayout.backends.torch.choose.joined import joined_where_faster
+from relayout.backends.torch.choose.joined import joined_where_faster, left_to_inductor
 from relayout.backends.torch.choose.memory_format import with_memory_formats
 from relayout.backends.torch.choose.plan import KERNELS, Plan
 from relayout.backends.torch.choose.settings import TuningSettings
@@ -53,7 +53,7 @@ def _compiled_as_given(program: Program, settings: TuningSettings | None) -> Pro
         return None
     given = _simplified(replace(program, model=program.given, given=None))
     steps = Plan.of(given, groups_of(given.model), settings).plain_steps()
-    return replace(given, steps=tuple(steps), is_joined=True)
+    return left_to_inductor(replace(given, steps=tuple(steps)))
 
 
 def _simplified(program: Program) -> Program:
