@@ -35,7 +35,7 @@ from relayout.backends.torch.choose.bench import alone_on
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", nargs="*", help="networks, in this order; none of them if empty")
+    parser.add_argument("--only", nargs="*", help="networks of either kind, in this order")
     parser.add_argument("--set-aside", action="store_true", help="the networks not built with")
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--dtype", default="float16")
@@ -65,8 +65,9 @@ def main() -> None:
 
 def rows_of(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """A row a network, while there is time."""
-    recipes = SET_ASIDE if options.set_aside else BUILT_WITH
-    names = list(recipes) if options.only is None else options.only
+    recipes = {**BUILT_WITH, **SET_ASIDE}
+    names = list(SET_ASIDE if options.set_aside else BUILT_WITH)
+    names = names if options.only is None else options.only
     if options.jobs > 1:
         yield from side_by_side(names, options)
         return
@@ -88,7 +89,7 @@ def _row(name: str, recipe: Recipe, options: argparse.Namespace) -> dict[str, An
     row: dict[str, Any] = {
         "network": name,
         "family": recipe.family,
-        "is_set_aside": options.set_aside,
+        "is_set_aside": name in SET_ASIDE,
         "batch": options.batch,
         "dtype": options.dtype,
         "on": machine(),

@@ -1,4 +1,4 @@
-"""Biases that meet in a sum are added up beforehand."""
+"""Biases that meet in a sum are added up beforehand, and those that cost a pass are set apart."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import numpy as np
 import onnx_ir as ir
 
 from relayout.graph.editing.editor import Editor
-from relayout.graph.read import constant_of, is_op
+from relayout.graph.read import constant_of, is_op, rank_of
+from relayout.layout.transport import Changes
+from relayout.rewrite.worklist import consumers
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,3 +52,40 @@ def _biased_conv(value: ir.Value | None) -> ir.Node | None:
     if conv is None or not is_op(conv, "Conv") or len(conv.inputs) < 3:
         return None
     return conv if constant_of(conv.inputs[2]) is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class BiasApart:
+    """The bias of a transposed convolution becomes a sum, which other kernels can take with them.
+
+    Given:  y = ConvTranspose(x, w, b)
+    Result: z = ConvTranspose(x, w); y = Add(z, c), where c has the entries of b, as [M, 1, 1]
+
+    For libraries that have no kernel for both it is a pass over the result.
+    """
+
+    name: str = "set biases apart"
+    op_types: tuple[str, ...] = ("ConvTranspose",)
+
+    def apply(self, node: ir.Node, editor: Editor) -> Iterable[ir.Node] | None:
+        result = node.outputs[0]
+        tensor = constant_of(node.inputs[2]) if len(node.inputs) > 2 else None
+        rank = rank_of(result)
+        if tensor is None or rank is None:
+            return None
+        entries = tensor.numpy().reshape(-1, *[1] * (rank - 2))
+        bias = editor.constant(entries, hint=f"{result.name}_bias", before=node)
+        (bare,) = editor.adapted(node, [*node.inputs[:2]], [result.shape], Changes())
+        total = editor.add(
+            "Add",
+            [bare, bias],
+            before=node,
+            hint=f"{result.name}_biased",
+            like=result,
+            shape=result.shape,
+            origin=[node],
+        )
+        touched = consumers(result)
+        editor.substitute(result, total, origin=node)
+        editor.discard(node)
+        return touched

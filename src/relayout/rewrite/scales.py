@@ -89,6 +89,60 @@ class FoldScale:
 
 
 @dataclass(frozen=True, slots=True)
+class FoldBias:
+    """A constant for each channel that is added after a convolution becomes its bias.
+
+    Given:  c = Conv(x, w); t = Transpose(c); y = Add(t, b)
+    Result: c = Conv(x, w, b); y = Transpose(c)
+
+    The Transpose may be missing, and a bias that is there is added to. The Add is removed, so nodes
+    get fewer.
+    """
+
+    name: str = "fold a sum into a bias"
+    op_types: tuple[str, ...] = ("Add",)
+
+    def apply(self, node: ir.Node, editor: Editor) -> Iterable[ir.Node] | None:
+        for index in (0, 1):
+            added = _constants([node.inputs[1 - index]])
+            value = node.inputs[index]
+            conv = None if added is None or value is None else _conv_before(value, added[0])
+            if added is not None and value is not None and conv is not None:
+                _add_to_bias(conv, added[0].reshape(-1), editor)
+                touched = consumers(node.outputs[0])
+                editor.substitute(node.outputs[0], value, origin=node)
+                editor.discard(node)
+                return touched
+        return None
+
+
+def _conv_before(value: ir.Value, added: Doubles) -> ir.Node | None:
+    """The convolution to whose channels something is added, with a bias that may be changed."""
+    rank, producer = rank_of(value), _only_producer(value)
+    if rank is None or producer is None or value.dtype not in FOLDED_TYPES:
+        return None
+    axis = _only_long_axis(added, rank)
+    if is_op(producer, "Transpose"):
+        perm = perm_of(producer)
+        axis = None if axis is None or perm is None else perm.axes[axis]
+        producer = _only_producer(producer.inputs[0])
+    if axis != 1 or producer is None or not is_op(producer, "Conv"):
+        return None
+    filters = shape_of(producer.inputs[1])
+    is_each = filters is not None and filters[0] == added.size
+    return producer if is_each and _constants(producer.inputs[2:]) is not None else None
+
+
+def _add_to_bias(conv: ir.Node, added: Doubles, editor: Editor) -> None:
+    given = _constants(conv.inputs[2:])
+    total = added + given[0] if given else added
+    dtype = np.float64 if conv.outputs[0].dtype == ir.DataType.DOUBLE else np.float32
+    hint = f"{conv.outputs[0].name}_bias"
+    bias = editor.constant(total.astype(dtype), hint=hint, before=conv)
+    editor.read(conv, 2, bias)
+
+
+@dataclass(frozen=True, slots=True)
 class _ScalableProduct:
     """A product with a matrix and a sum with a bias, and what both are to be multiplied by."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -138,9 +138,8 @@ def _unchosen(given: LoadedModel, options: CompileOptions) -> ir.Model | None:
     """What compilers get on CUDA besides the model in other layouts: local rules alone applied."""
     if not options.device.startswith("cuda"):
         return None
-    target = replace(TORCH, raises=False)
     with paused_collector():
-        return prepare(_readable(given, options), target, options.dims or {}).simplified.ir
+        return prepare(_readable(given, options), TORCH, options.dims or {}).simplified.ir
 
 
 def _program(given: LoadedModel, optimised: LoadedModel, options: CompileOptions) -> Program:

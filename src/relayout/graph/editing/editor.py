@@ -84,7 +84,8 @@ class Editor(NodeWriter):
         return results
 
     def read(self, node: ir.Node, index: int, value: ir.Value | None) -> None:
-        """Let operand `index` of `node` be `value`."""
+        """Let operand `index` of `node` be `value`, also where the node had fewer operands."""
+        node.resize_inputs(max(index + 1, len(node.inputs)))
         node.replace_input_with(index, value)
 
     def recapture(self, node: ir.Node, old: ir.Value, new: ir.Value) -> None:

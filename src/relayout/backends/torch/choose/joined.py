@@ -15,8 +15,7 @@ from relayout.backends.torch.choose.choices import Choice, PricedCandidate
 from relayout.backends.torch.choose.plan import Plan
 from relayout.backends.torch.modules.loading import loaded
 from relayout.backends.torch.modules.source import is_replayed, write_source
-from relayout.backends.torch.program.program import Program, ProgramStep
-from relayout.backends.torch.providers.inductor import SpeltAttention
+from relayout.backends.torch.program.program import Program
 from relayout.backends.torch.providers.prices import ALIKE, Price, Prices
 from relayout.backends.torch.providers.window import known_shape
 from relayout.backends.torch.providers.work import WorkDescription
@@ -43,7 +42,7 @@ def joined_where_faster(program: Program, plan: Plan, given: Program | None = No
     programs = {
         STEPS: program,
         JOINED: replace(program, is_joined=True),
-        WHOLE: left_to_inductor(replace(program, steps=_spelt_steps(program, plan))),
+        WHOLE: left_to_inductor(replace(program, steps=tuple(plan.plain_steps()))),
     }
     key, prices = program_key(program), plan.prices
     _know(key, programs, prices)
@@ -67,19 +66,6 @@ def left_to_inductor(program: Program) -> Program:
     """
     has_windows = any(is_op(node, "Conv", "ConvTranspose") for node in program.model.graph)
     return replace(program, is_joined=not has_windows, is_frozen=has_windows)
-
-
-def _spelt_steps(program: Program, plan: Plan) -> tuple[ProgramStep, ...]:
-    """Nodes as operators of torch, besides attention where it is faster as products."""
-    spelt = {
-        step.nodes: step.realisation
-        for step in program.steps
-        if isinstance(step.realisation, SpeltAttention)
-    }
-    return tuple(
-        replace(step, realisation=spelt.get(step.nodes, step.realisation))
-        for step in plan.plain_steps()
-    )
 
 
 def _know(key: str, programs: Mapping[str, Program], prices: Prices) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 
 import onnx_ir as ir
 
 from relayout.backends.torch.program.program import EAGER, ProgramStep
 from relayout.backends.torch.providers.library_group import LibraryGroup, read_library_group
+from relayout.graph.read import is_op, view_of
 from relayout.graph.region import captured_by
+from relayout.ops.fusing import fuses_as
+from relayout.ops.kind import Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +30,43 @@ def parts_of(graph: ir.Graph, groups: Iterable[Sequence[ir.Node]]) -> list[Group
     found = [part for nodes in groups for part in split(nodes)]
     grouped = {node for part in found for node in part.nodes}
     found += [GroupPart((node,)) for node in graph if node not in grouped]
-    return _in_order(found, graph)
+    return _in_order(_with_joins(found, graph.opset_imports), graph)
+
+
+def _with_joins(parts: Sequence[GroupPart], opsets: Mapping[str, int]) -> list[GroupPart]:
+    """A Concat takes along what computes its operands alone, which then is not stored twice."""
+    written = {part.nodes[-1]: part for part in parts if _is_by_element(part, opsets)}
+    joins: dict[ir.Node, list[GroupPart]] = {}
+    for part in parts:
+        if len(part.nodes) == 1 and is_op(part.nodes[0], "Concat"):
+            makers = dict.fromkeys(v.producer() for v in part.nodes[0].inputs if v is not None)
+            taken = [written[node] for node in makers if node in written and _is_read_once(node)]
+            joins[part.nodes[0]] = taken
+    gone = {part.nodes for taken in joins.values() for part in taken}
+    found = []
+    for part in parts:
+        taken = joins.get(part.nodes[-1], [])
+        if part.nodes not in gone:
+            found.append(replace(part, nodes=(*(n for p in taken for n in p.nodes), *part.nodes)))
+    return found
+
+
+def _is_by_element(part: GroupPart, opsets: Mapping[str, int]) -> bool:
+    kinds = [fuses_as(view_of(node, opsets)).kind for node in part.nodes]
+    results = [value for value in part.nodes[-1].outputs if value.uses()]
+    return part.fused is None and len(results) == 1 and max(kinds) <= Kind.BROADCAST
+
+
+def _is_read_once(node: ir.Node) -> bool:
+    (result, *more) = node.outputs
+    return not more and len(result.uses()) == 1 and not result.is_graph_output()
 
 
 def split(nodes: Sequence[ir.Node]) -> list[GroupPart]:
     """What libraries take of a group, what it needs for that before it, and the rest after it."""
     fused = read_library_group(nodes)
+    if fused is None and is_op(nodes[0], "ConvTranspose") and len(nodes) > 1:
+        return [GroupPart((nodes[0],)), GroupPart(tuple(nodes[1:]))]
     if fused is None:
         return [GroupPart(tuple(nodes))]
     needed = _needed(fused, nodes)

@@ -13,10 +13,11 @@ from relayout.backends.torch.choose.copies import OrderCopyWork
 from relayout.backends.torch.choose.notices import Notices
 from relayout.backends.torch.choose.parts import GroupPart, parts_of, runs_of
 from relayout.backends.torch.choose.settings import TuningSettings
+from relayout.backends.torch.lower.registry import SPELT_OUT
 from relayout.backends.torch.program.program import EAGER, Program, ProgramStep
 from relayout.backends.torch.providers.conv_form import ConvForm
 from relayout.backends.torch.providers.eager import EagerRun
-from relayout.backends.torch.providers.library import PlainConv
+from relayout.backends.torch.providers.library import Linear, PlainConv
 from relayout.backends.torch.providers.library_group import LibraryGroup
 from relayout.backends.torch.providers.orders import FIRST, Order
 from relayout.backends.torch.providers.prices import CANNOT_RUN, Prices
@@ -102,16 +103,32 @@ class Plan:
         return steps
 
     def plain_steps(self) -> list[ProgramStep]:
-        """Every node as an operator of torch; convolutions have their weights channels last."""
+        """Every node as an operator of torch, biases with what they are added to.
+
+        Convolutions have their weights channels last.
+        """
         steps: list[ProgramStep] = []
         for part in self.parts:
-            group = part.fused
-            window = None if group is None or not group.is_conv else self.site.window(group.anchor)
-            if group is None or window is None or window.padding is None:
-                steps += [ProgramStep((node,)) for node in part.nodes]
+            plain = None if part.fused is None else self._plain(part.fused)
+            if plain is None:
+                steps += [self._alone(node) for node in part.nodes]
             else:
-                steps.append(ProgramStep(part.nodes, PlainConv(group, window)))
+                steps.append(ProgramStep(part.nodes, plain))
         return steps
+
+    def _alone(self, node: ir.Node) -> ProgramStep:
+        """A node as an operator of torch; an attention as products where that is faster."""
+        is_spelt = (node.domain, node.op_type) in SPELT_OUT
+        chosen = self._run_kernel(RunWork.of((node,))) if is_spelt else None
+        return ProgramStep((node,)) if chosen is None else ProgramStep((node,), chosen)
+
+    def _plain(self, group: LibraryGroup) -> Candidate | None:
+        if not group.is_conv:
+            return Linear(group)
+        window = self.site.window(group.anchor)
+        if window is None or window.padding is None:
+            return None
+        return PlainConv(group, window)
 
     def with_regions(self, steps: Sequence[ProgramStep]) -> list[ProgramStep]:
         """Runs of steps as one kernel, where a provider has such and it is faster."""

@@ -19,12 +19,12 @@ from relayout.graph.region import Region
 from relayout.optimizer.pipeline import Checking, Pass, Pipeline
 from relayout.rewrite.activations import RaiseGelu, RaiseSilu
 from relayout.rewrite.attention_masks import DropIdleMask, RaiseCausal
-from relayout.rewrite.biases import JoinBiases
+from relayout.rewrite.biases import BiasApart, JoinBiases
 from relayout.rewrite.dead import remove_dead
 from relayout.rewrite.idle import DropIdle
 from relayout.rewrite.joined_products import JoinProducts
 from relayout.rewrite.linear_layers import GemmToMatMul
-from relayout.rewrite.scales import FoldBatchNormalization, FoldScale
+from relayout.rewrite.scales import FoldBatchNormalization, FoldBias, FoldScale
 from relayout.rewrite.worklist import Rewrite, rewrite_model
 
 
@@ -59,10 +59,10 @@ def _compiled_as_given(program: Program, settings: TuningSettings | None) -> Pro
 def _simplified(program: Program) -> Program:
     """The program with scales and shifts after products in their weights, activations as one."""
     model = program.model.clone()
-    rewrites: list[Rewrite] = [FoldBatchNormalization(), FoldScale(), DropIdle()]
+    rewrites: list[Rewrite] = [FoldBatchNormalization(), FoldScale(), FoldBias(), DropIdle()]
     rewrites += [RaiseGelu(), RaiseSilu(), DropIdleMask(), RaiseCausal()]
     if program.device.startswith("cuda"):
-        rewrites += [GemmToMatMul(), JoinBiases(), JoinProducts()]
+        rewrites += [GemmToMatMul(), JoinBiases(), BiasApart(), JoinProducts()]
     fold = Pass("fold and raise for kernels", lambda model: rewrite_model(model, rewrites))
     pipeline = Pipeline((fold, Pass("remove dead nodes", remove_dead)))
     pipeline.run(model, [Checking(Signature.of(model))])

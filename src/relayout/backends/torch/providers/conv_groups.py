@@ -7,6 +7,9 @@ from relayout.backends.torch.providers.library_group import LibraryGroup
 from relayout.backends.torch.providers.site import Site
 from relayout.backends.torch.providers.window import Sliding
 
+TENSOR_CORE_CHANNELS = 8
+"""Halves that tensor cores read at a time."""
+
 ORDER_WORDS = {"first": "NCHW", "last": "NHWC"}
 
 
@@ -33,6 +36,14 @@ def is_done_in_parts(group: LibraryGroup, window: Sliding) -> bool:
     is_product = window.is_pointwise and group.bias is not None
     is_bare = group.activation.is_none and group.bias is None and group.residual is None
     return not (group.activation.is_relu or is_product or is_bare)
+
+
+def reads_first(window: Sliding, site: Site) -> bool:
+    """Whether a kernel on CUDA that reads channels first may be as fast as one channels last.
+
+    Those of halves turn them round to use tensor cores, unless one side has too few for these.
+    """
+    return site.is_float32 or min(window.source[1], window.result[1]) < TENSOR_CORE_CHANNELS
 
 
 def with_orders(words: str, form: ConvForm) -> str:

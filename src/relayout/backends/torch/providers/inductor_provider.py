@@ -9,6 +9,7 @@ from relayout.backends.torch.providers.conv_form import ConvForm
 from relayout.backends.torch.providers.conv_groups import (
     conv_refusal,
     is_done_in_parts,
+    reads_first,
     window_of,
     with_orders,
 )
@@ -27,6 +28,9 @@ from relayout.graph.read import is_op, shape_of
 SLOW = 1e-3
 """Seconds from which on it is worth while on a CPU to have Inductor compile a kernel."""
 
+COMPARED = ("MaxPool", "Concat", "DepthToSpace", "Resize")
+"""Operators that torch has kernels for that reach half of the memory's speed, or less."""
+
 
 class InductorProvider(Provider):
     """One kernel for nodes that no library takes, or for what follows a convolution on CUDA."""
@@ -39,7 +43,7 @@ class InductorProvider(Provider):
         if not isinstance(work, RunWork):
             return "regions are not handed to Inductor"
         if len(work.nodes) == 1:
-            is_compared = site.is_cuda and (_is_pool(work) or _spelt(work) is not None)
+            is_compared = site.is_cuda and (_is_compared(work) or _spelt(work) is not None)
             return None if is_compared else "one node is one kernel already"
         return None if can_be_kernel(work.nodes) else "the nodes compute little, or ranks are open"
 
@@ -56,7 +60,8 @@ class InductorProvider(Provider):
             spelt = _spelt(work) if len(work.nodes) == 1 else None
             return [KernelRun(work.operands, work.results) if spelt is None else spelt]
         group, window = work.group, window_of(work.group, site)
-        return [ConvKernel(group, window), ConvKernel(group, window, FIRST, FIRST)]
+        first = [ConvKernel(group, window, FIRST, FIRST)] if reads_first(window, site) else []
+        return [ConvKernel(group, window), *first]
 
     def describe(self, candidate: Candidate) -> str:
         if isinstance(candidate, SpeltAttention):
@@ -80,7 +85,7 @@ def _spelt(work: Work) -> SpeltAttention | None:
     return SpeltAttention(lowering)
 
 
-def _is_pool(work: RunWork) -> bool:
-    """Whether a node is a pool over few elements, which Inductor unrolls."""
+def _is_compared(work: RunWork) -> bool:
+    """Whether a node by itself moves data faster in a compiled kernel, as far as is known."""
     (node,) = work.nodes
-    return is_op(node, "MaxPool") and shape_of(node.outputs[0]) is not None
+    return is_op(node, *COMPARED) and shape_of(node.outputs[0]) is not None

@@ -185,20 +185,31 @@ def _attributes(group: LibraryGroup) -> tuple[str, list[float]]:
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """A product with a constant matrix and a bias as one call of the library."""
+    """A product with a constant matrix and a bias as one call of the library.
+
+    With `more`, so many columns are added that nobody reads, for kernels that take several at once.
+    """
 
     group: LibraryGroup
     reads: Order = FIRST
     """Its rows are stored as they are."""
-    name: str = "linear"
+    more: int = 0
+
+    @property
+    def name(self) -> str:
+        return "linear padded" if self.more else "linear"
 
     def write(self, _nodes: tuple[ir.Node, ...], scope: Scope) -> None:
         group = self.group
-        matrix = scope.draft.prepare(
-            f"{group.output.name}_matrix", f"{scope.tensor(group.weight)}.t().contiguous()"
-        )
+        matrix = f"{scope.tensor(group.weight)}.t().contiguous()"
         bias = "None" if group.bias is None else scope.tensor(group.bias)
-        text = f"F.linear({scope.tensor(group.source)}, {matrix}, {bias})"
+        if self.more:
+            matrix = f"F.pad({matrix}, [0, 0, 0, {self.more}])"
+            padded = f"F.pad({bias}, [0, {self.more}])"
+            bias = bias if group.bias is None else scope.draft.prepare("padded_bias", padded)
+        weight = scope.draft.prepare(f"{group.output.name}_matrix", matrix)
+        text = f"F.linear({scope.tensor(group.source)}, {weight}, {bias})"
+        text += f"[..., :-{self.more}]" if self.more else ""
         if group.residual is not None:
             total = scope.let("total", text)
             text = f"{total}.add_({scope.tensor(group.residual)})"
