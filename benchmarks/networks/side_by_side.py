@@ -16,6 +16,8 @@ from threading import Timer
 from typing import Any
 
 READY = "ready to be measured"
+TO_READ = 1.0
+"""Seconds in which a process that is ready has been heard, also where no time is left."""
 
 
 @dataclass(slots=True)
@@ -73,6 +75,7 @@ def side_by_side(names: Sequence[str], options: argparse.Namespace) -> Iterator[
                 continue
             children = [Child.of(name, Path(folder), options) for name in some]
             for child in children:
-                child.wait_until_ready(max(0.0, begun + options.limit - time.monotonic()))
+                left = begun + options.limit - time.monotonic()
+                child.wait_until_ready(max(TO_READ, left))
             for child in children:
                 yield from child.rows()

@@ -62,18 +62,9 @@ def chosen(
     return model, program, choices[-1]
 
 
-@pytest.mark.parametrize(
-    ("seconds", "name"),
-    [
-        ((1, 2, 2), "steps"),
-        ((2, 1, 2), "joined"),
-        ((2, 2, 1, 2), "whole"),
-        ((2, 2.04, 2.08, 1), "given"),
-    ],
-)
-def test_the_fastest_way_is_taken(
-    monkeypatch: pytest.MonkeyPatch, seconds: Sequence[float], name: str
-) -> None:
+@pytest.mark.parametrize(("fastest", "name"), [*enumerate(["steps", "joined", "given"])])
+def test_the_fastest_way_is_taken(monkeypatch: pytest.MonkeyPatch, fastest: int, name: str) -> None:
+    seconds = [1.0 if at == fastest else 2.0 for at in range(3)]
     model, program, choice = chosen(monkeypatch, TURNED, *seconds)
     assert choice.chosen == choice.option.name == name
     assert program.is_joined == (name != "steps")
@@ -89,15 +80,6 @@ def test_a_model_whose_layouts_stay_is_not_compiled_twice(monkeypatch: pytest.Mo
     assert list(choice.seconds) == ["steps", "joined", "whole"]
 
 
-def test_layouts_are_left_to_the_compiler_only_where_it_is_about_as_fast(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    _, _, choice = chosen(monkeypatch, TURNED, 2, 1, 1.1)
-    assert list(choice.seconds) == ["steps", "joined", "whole"]
-    _, _, choice = chosen(monkeypatch, TURNED, 2, 1, 1.01, 1.02)
-    assert list(choice.seconds) == ["steps", "joined", "whole", "given"]
-
-
 def test_weights_of_windows_are_frozen_and_those_of_products_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -108,7 +90,7 @@ def test_weights_of_windows_are_frozen_and_those_of_products_not(
 
 
 def test_a_model_as_given_keeps_its_transposes(monkeypatch: pytest.MonkeyPatch) -> None:
-    _, program, _ = chosen(monkeypatch, TURNED, 2, 2, 2, 1)
+    _, program, _ = chosen(monkeypatch, TURNED, 2, 2, 1)
     assert write_source(program).text.count(".permute(") == 2
-    _, program, _ = chosen(monkeypatch, TURNED, 2, 2, 1, 2)
+    _, program, _ = chosen(monkeypatch, TURNED, 2, 1, 2)
     assert write_source(program).text.count(".permute(") == 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from relayout.backends.torch.choose.plan import Plan
 from relayout.backends.torch.modules.loading import loaded
 from relayout.backends.torch.modules.source import is_replayed, write_source
 from relayout.backends.torch.program.program import Program
-from relayout.backends.torch.providers.prices import ALIKE, Price, Prices
+from relayout.backends.torch.providers.prices import Price, Prices
 from relayout.backends.torch.providers.window import known_shape
 from relayout.backends.torch.providers.work import WorkDescription
 from relayout.graph.read import is_op
@@ -33,25 +33,23 @@ WORDS = {
 def joined_where_faster(program: Program, plan: Plan, given: Program | None = None) -> Program:
     """The program as it is, or compiled as one function, which joins kernels of several steps.
 
-    The third way leaves all kernels to Inductor, so that nothing is slower than Inductor alone.
-    Where that is about as fast as any, the layouts are left to it as well, if they were others.
-    All are timed as CUDA graphs, so launching kernels costs none of them anything.
+    The third way leaves all kernels to Inductor, and the layouts too, if they were others, so that
+    nothing is slower than Inductor alone. All are timed in turns, and as CUDA graphs, so launching
+    kernels costs none of them anything.
     """
     if not is_replayed(program):
         return program
-    programs = {
-        STEPS: program,
-        JOINED: replace(program, is_joined=True),
-        WHOLE: left_to_inductor(replace(program, steps=tuple(plan.plain_steps()))),
-    }
-    key, prices = program_key(program), plan.prices
-    _know(key, programs, prices)
-    known = prices.seconds(key)
-    is_close = known[WHOLE] <= ALIKE * min(known[name] for name in programs)
-    if is_close and given is not None and _is_another(given, programs[WHOLE]):
+    programs = {STEPS: program, JOINED: replace(program, is_joined=True)}
+    whole = left_to_inductor(replace(program, steps=tuple(plan.plain_steps())))
+    if given is not None and _is_another(given, whole):
         programs[GIVEN] = given
-        _know(key, programs, prices)
-        known = prices.seconds(key)
+    else:
+        programs[WHOLE] = whole
+    key, prices = program_key(program), plan.prices
+    if prices.lacks(key, programs):
+        for name, price in zip(programs, _timed([*programs.values()]), strict=True):
+            prices.learn(key, name, price)
+    known = prices.seconds(key)
     chosen = min(programs, key=known.__getitem__)
     plan.add_choice(
         Choice(key, described_program(program), chosen, _options(key, programs, prices))
@@ -66,14 +64,6 @@ def left_to_inductor(program: Program) -> Program:
     """
     has_windows = any(is_op(node, "Conv", "ConvTranspose") for node in program.model.graph)
     return replace(program, is_joined=not has_windows, is_frozen=has_windows)
-
-
-def _know(key: str, programs: Mapping[str, Program], prices: Prices) -> None:
-    """Time the programs that were not timed before."""
-    lacking = [name for name in programs if prices.lacks(key, [name])]
-    timed = _timed([programs[name] for name in lacking]) if lacking else []
-    for name, price in zip(lacking, timed, strict=True):
-        prices.learn(key, name, price)
 
 
 def _is_another(given: Program, whole: Program) -> bool:
