@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from relayout.verify.cases import CaseFinder
+from relayout.verify.cases import Case, CaseFinder
 from relayout.verify.conditioning import Conditioning, Rerun, nudged, of_model, of_run
 from relayout.verify.decisions import decisive
 from relayout.verify.difference import MOST_NOISE, MOST_NOISE_OF_DECISIONS, TOLERANCES
 from relayout.verify.interface import Interface, interface_of
 from relayout.verify.judge import Judge
+from relayout.verify.quantisers import quantisers_of
 from relayout.verify.runtimes import (
+    EXTENDED,
     ONNX_RUNTIME,
     RUNTIMES,
     Feeds,
@@ -40,7 +42,9 @@ def compare_compiled(
 
     The file is run by ONNX Runtime, unoptimised, or else by the reference evaluator. `fixed`: its
     defaults are constants of the compiled model. `load_other` runs it by other kernels: what
-    differs between these and the first is rounding.
+    differs between these and the first is rounding. A file with quantisers may also be what ONNX
+    Runtime makes of it at its extended level, where sums of bytes are exact: each sum that is
+    rounded to the other side is a whole step.
     """
     interface = interface_of(path)
     if fixed:
@@ -58,10 +62,29 @@ def compare_compiled(
                 own = _own_rounding(original, load, load_other)
                 noise = replace(noise, ways=(*noise.ways, own))
             judge = Judge(compiled, original, interface, options, noise, TOLERANCES)
-            return judge.judge(path, cases)
+            return _judged(judge, path, cases)
         except RefusedError as refusal:
             refusals.append(f"{runtime.name}: {refusal}")
     return unknown("; ".join(refusals))
+
+
+def _judged(judge: Judge, path: Path, cases: Sequence[Case]) -> NumericVerdict:
+    verdict = judge.judge(path, cases)
+    if verdict.equal or not quantisers_of(read(path), path.parent):
+        return verdict
+    on_bytes = _on_bytes(judge, path, cases)
+    return on_bytes if on_bytes.equal else verdict
+
+
+def _on_bytes(judge: Judge, path: Path, cases: Sequence[Case]) -> NumericVerdict:
+    """The verdict on the same cases beside what ONNX Runtime computes on bytes."""
+    try:
+        original = EXTENDED.load(path, judge.interface)
+        known = [replace(case, results=original(case.feeds)) for case in cases]
+    except RefusedError as refusal:
+        return unknown(str(refusal))
+    again = Judge(judge.runtime, original, judge.interface, judge.options, None, TOLERANCES)
+    return again.judge(path, known)
 
 
 def _noise(original: Run, path: Path, interface: Interface) -> Conditioning:
