@@ -25,6 +25,7 @@ BESIDE = {
     "CONTRIBUTING.md": "contributing.md",
     "examples/plugin/README.md": "plugin.md",
     "benchmarks/resnet101/RESULTS.md": "results/resnet101.md",
+    "benchmarks/networks/RESULTS_GPU.md": "results/networks_gpu.md",
 }
 """Pages that stand elsewhere in the tree, and where they are on the site."""
 

@@ -28,8 +28,7 @@ class OpenVinoRun:
         except IndexError:
             request = self.model.create_infer_request()
         try:
-            results = request.infer(arrays, share_inputs=True)
-            return [results[index] for index in range(len(self.model.outputs))]
+            return list(request.infer(arrays, share_inputs=True).values())
         finally:
             self.free.append(request)
 
