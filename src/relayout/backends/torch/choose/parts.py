@@ -35,26 +35,31 @@ def parts_of(graph: ir.Graph, groups: Iterable[Sequence[ir.Node]]) -> list[Group
 
 def _with_joins(parts: Sequence[GroupPart], opsets: Mapping[str, int]) -> list[GroupPart]:
     """A Concat takes along what computes its operands alone, which then is not stored twice."""
-    written = {part.nodes[-1]: part for part in parts if _is_by_element(part, opsets)}
-    joins: dict[ir.Node, list[GroupPart]] = {}
+    tails = {part.nodes[-1]: _tail(part, opsets) for part in parts}
+    taken: dict[ir.Node, tuple[ir.Node, ...]] = {}
     for part in parts:
-        if len(part.nodes) == 1 and is_op(part.nodes[0], "Concat"):
-            makers = dict.fromkeys(v.producer() for v in part.nodes[0].inputs if v is not None)
-            taken = [written[node] for node in makers if node in written and _is_read_once(node)]
-            joins[part.nodes[0]] = taken
-    gone = {part.nodes for taken in joins.values() for part in taken}
-    found = []
-    for part in parts:
-        taken = joins.get(part.nodes[-1], [])
-        if part.nodes not in gone:
-            found.append(replace(part, nodes=(*(n for p in taken for n in p.nodes), *part.nodes)))
-    return found
+        (first, *more) = part.nodes
+        if not more and is_op(first, "Concat"):
+            makers = dict.fromkeys(v.producer() for v in first.inputs if v is not None)
+            alone = [node for node in makers if node in tails and _is_read_once(node)]
+            taken[first] = tuple(node for maker in alone for node in tails[maker])
+    gone = {node for nodes in taken.values() for node in nodes}
+    left = [(part, tuple(n for n in part.nodes if n not in gone)) for part in parts]
+    return [
+        replace(part, nodes=(*taken.get(part.nodes[-1], ()), *nodes))
+        for part, nodes in left
+        if nodes
+    ]
 
 
-def _is_by_element(part: GroupPart, opsets: Mapping[str, int]) -> bool:
-    kinds = [fuses_as(view_of(node, opsets)).kind for node in part.nodes]
+def _tail(part: GroupPart, opsets: Mapping[str, int]) -> tuple[ir.Node, ...]:
+    """The nodes at the end of a part that compute element by element, if no kernel has them."""
+    if part.fused is not None:
+        return ()
+    nodes = part.nodes[is_op(part.nodes[0], "ConvTranspose") :]
+    kinds = [fuses_as(view_of(node, opsets)).kind for node in nodes]
     results = [value for value in part.nodes[-1].outputs if value.uses()]
-    return part.fused is None and len(results) == 1 and max(kinds) <= Kind.BROADCAST
+    return nodes if len(results) == 1 and max(kinds, default=Kind.OPAQUE) <= Kind.BROADCAST else ()
 
 
 def _is_read_once(node: ir.Node) -> bool:
@@ -65,8 +70,6 @@ def _is_read_once(node: ir.Node) -> bool:
 def split(nodes: Sequence[ir.Node]) -> list[GroupPart]:
     """What libraries take of a group, what it needs for that before it, and the rest after it."""
     fused = read_library_group(nodes)
-    if fused is None and is_op(nodes[0], "ConvTranspose") and len(nodes) > 1:
-        return [GroupPart((nodes[0],)), GroupPart(tuple(nodes[1:]))]
     if fused is None:
         return [GroupPart(tuple(nodes))]
     needed = _needed(fused, nodes)
