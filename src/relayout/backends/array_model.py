@@ -37,6 +37,10 @@ class ArrayModel:
     def __init__(self, interface: Interface, run: ArrayRun) -> None:
         self._ports = {port.name: port for port in (*interface.required, *interface.optional)}
         self._dtypes = {name: _dtype(port) for name, port in self._ports.items()}
+        self._whole = {
+            name: (self._dtypes[name], _lengths(port)) for name, port in self._ports.items()
+        }
+        """By input the type and the lengths of arrays that are taken as they are."""
         self._required = [port.name for port in interface.required]
         self.outputs = [port.name for port in interface.outputs]
         self._run = run
@@ -54,16 +58,20 @@ class ArrayModel:
         if os.getpid() != self._process:
             raise RelayoutError("the model was compiled in the process that this one is a fork of")
         given = self._named(arguments) | named
+        if given.keys() != self._ports.keys():
+            self._check_names(given)
+        results = self._run({name: self._operand(name, value) for name, value in given.items()})
+        if TENSORS in sys.modules and any(map(_is_tensor, given.values())):
+            results = [_as_tensor(result) for result in results]
+        return dict(zip(self.outputs, results, strict=True))
+
+    def _check_names(self, given: Mapping[str, Any]) -> None:
         unknown = [name for name in given if name not in self._ports]
         if unknown:
             raise TypeError(f"there is no input {unknown[0]!r}; the inputs are {self.inputs}")
         missing = [name for name in self._required if name not in given]
         if missing:
             raise TypeError(f"input {missing[0]!r} is missing")
-        results = self._run({name: self._operand(name, given[name]) for name in given})
-        if any(map(_is_tensor, given.values())):
-            results = [_as_tensor(result) for result in results]
-        return dict(zip(self.outputs, results, strict=True))
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(NO_PICKLE)
@@ -78,6 +86,9 @@ class ArrayModel:
 
     def _operand(self, name: str, value: Any) -> Any:
         """An input as an array, checked against what the model declares."""
+        is_plain = type(value) is np.ndarray and value.flags.c_contiguous
+        if is_plain and (value.dtype, value.shape) == self._whole[name]:
+            return value
         array, port, dtype = _as_array(value), self._ports[name], self._dtypes[name]
         if dtype is None:
             return array
@@ -94,6 +105,12 @@ def _dtype(port: Port) -> Any:
     if port.kind != "tensor" or port.element == onnx.TensorProto.UNDEFINED:
         return None
     return onnx.helper.tensor_dtype_to_np_dtype(port.element)
+
+
+def _lengths(port: Port) -> tuple[int, ...] | None:
+    """The lengths of an input, if all are declared."""
+    lengths = tuple(each for each in port.dims or () if isinstance(each, int))
+    return lengths if port.dims is not None and len(lengths) == len(port.dims) else None
 
 
 def _shape(port: Port) -> str:
