@@ -21,6 +21,8 @@ from relayout.graph.io.destination import Output
 from relayout.graph.io.load import load
 from relayout.graph.io.model import LoadedModel
 from relayout.graph.io.sources import ModelSource
+from relayout.graph.read import is_op
+from relayout.graph.region import regions_of
 from relayout.ops.measure import Objective
 from relayout.optimizer.asked_form import destinations, within_given_rank
 from relayout.optimizer.asked_layouts import in_asked_layouts
@@ -41,7 +43,7 @@ from relayout.targets.target import (
     target_of,
     with_prices,
 )
-from relayout.verify.isolated import compare_isolated
+from relayout.verify.isolated import Standby
 from relayout.verify.verdict import NumericOptions
 
 if TYPE_CHECKING:
@@ -83,7 +85,7 @@ def optimize(
     hard_links: bool = False,
     ready: Ready = lambda _: None,
     stage: Stage = lambda _: None,
-    comparing: Comparing = compare_isolated,
+    comparing: Comparing | None = None,
 ) -> Result:
     """Choose the order of every tensor, compare the numbers, write the result to `output`.
 
@@ -155,8 +157,9 @@ def optimize(
     compared = inputs if verify else None
     if inline_functions and proof is not None:
         raise RelayoutError("a certificate is about a model with its functions")
+    standby = Standby()
     road = Road(
-        *(given, place, proof, reports, compared, ready, stage, comparing),
+        *(given, place, proof, reports, compared, ready, stage, comparing or standby),
         fix_defaults=fix_defaults,
         inlines=inline_functions,
     )
@@ -169,9 +172,24 @@ def optimize(
     searching = _Searching(asked, solver, budget)
     if measure is not None:
         return _fastest(road, searching, terms, inputs, measure)
+    with standby:
+        if verify and comparing is None and _has_transposes(asked):
+            standby.start()
+        return _best(road, searching, terms, unlimited, suggest=suggest)
+
+
+def _has_transposes(asked: LoadedModel) -> bool:
+    """Whether a model will probably be changed, and compared then."""
+    return any(is_op(node, "Transpose") for region in regions_of(asked.ir) for node in region.graph)
+
+
+def _best(
+    road: Road, searching: _Searching, terms: Terms, unlimited: Terms, *, suggest: bool
+) -> Result:
+    """The best of all attempts that computes the same."""
     search, terms, result = _least_axes(road, searching, terms, unlimited)
     if suggest:
-        stage("trying other options")
+        road.stage("trying other options")
         result = _with_offers(result, searching, terms)
     result = road.handed_over(result)
     for careful in terms.with_care:
