@@ -21,8 +21,6 @@ from relayout.graph.io.destination import Output
 from relayout.graph.io.load import load
 from relayout.graph.io.model import LoadedModel
 from relayout.graph.io.sources import ModelSource
-from relayout.graph.read import is_op
-from relayout.graph.region import regions_of
 from relayout.ops.measure import Objective
 from relayout.optimizer.asked_form import destinations, within_given_rank
 from relayout.optimizer.asked_layouts import in_asked_layouts
@@ -160,6 +158,7 @@ def optimize(
     standby = Standby()
     road = Road(
         *(given, place, proof, reports, compared, ready, stage, comparing or standby),
+        found_better=standby.start if verify and comparing is None else lambda: None,
         fix_defaults=fix_defaults,
         inlines=inline_functions,
     )
@@ -173,14 +172,7 @@ def optimize(
     if measure is not None:
         return _fastest(road, searching, terms, inputs, measure)
     with standby:
-        if verify and comparing is None and _has_transposes(asked):
-            standby.start()
         return _best(road, searching, terms, unlimited, suggest=suggest)
-
-
-def _has_transposes(asked: LoadedModel) -> bool:
-    """Whether a model will probably be changed, and compared then."""
-    return any(is_op(node, "Transpose") for region in regions_of(asked.ir) for node in region.graph)
 
 
 def _best(
