@@ -156,9 +156,11 @@ def optimize(
     if inline_functions and proof is not None:
         raise RelayoutError("a certificate is about a model with its functions")
     standby = Standby()
+    # Nothing runs beside what is timed.
+    starts = verify and comparing is None and measure is None
     road = Road(
         *(given, place, proof, reports, compared, ready, stage, comparing or standby),
-        found_better=standby.start if verify and comparing is None else lambda: None,
+        found_better=standby.start if starts else lambda: None,
         fix_defaults=fix_defaults,
         inlines=inline_functions,
     )
