@@ -24,7 +24,7 @@ def _several_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bits, "SIDE", 16)
     monkeypatch.setattr(bits, "NARROW", 8)
     monkeypatch.setattr(bits, "AT_ONCE", 2)
-    monkeypatch.setattr(bits, "MOST_PASSED", 500)
+    monkeypatch.setattr(bits, "MOST_MAPPED", 500)
 
 
 def stored(folder: Path, array: Array, order: tuple[int, ...]) -> Array:

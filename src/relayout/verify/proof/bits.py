@@ -9,6 +9,7 @@ import numpy as np
 
 from relayout.verify.proof.cores import on_cores
 from relayout.verify.proof.parts import (
+    MOST_MAPPED,
     PADDING,
     Array,
     blocks,
@@ -20,8 +21,6 @@ from relayout.verify.proof.parts import (
 WIDEST = 8
 # Blocks that are compared before their pages are given back.
 AT_ONCE = 16
-# Bytes of a file that one part of a comparison may map.
-MOST_PASSED = 1 << 28
 # Entries of a tile along each of its two axes.
 SIDE = 256
 # Tiles with fewer entries along one of them cost more than a copy.
@@ -91,7 +90,7 @@ def _same_tiles(one: Array, other: Array) -> bool:
         if not found.all():
             return False
         passed += max(rows * one.strides[-2], columns * other.strides[-1])
-        if passed > MOST_PASSED:
+        if passed > MOST_MAPPED:
             _forget(one, other)
             passed = 0
     return True
