@@ -112,10 +112,29 @@ def _offset(index: int) -> int:
     return index % SHARD * WEIGHT
 
 
-def plain_seconds(model: LargeModel) -> float:
-    """The time that copying the permuted weights to a new file takes, as they are."""
+@dataclass(frozen=True)
+class Spent:
+    """What something took."""
+
+    seconds: float
+    on_cores: float
+    """Seconds of all cores together."""
+
+    @classmethod
+    def since(cls, began: Spent) -> Spent:
+        now = cls.now()
+        return cls(now.seconds - began.seconds, now.on_cores - began.on_cores)
+
+    @classmethod
+    def now(cls) -> Spent:
+        """By this process, and by those that it waited for."""
+        return cls(time.perf_counter(), sum(os.times()[:4]))
+
+
+def copied_plainly(model: LargeModel) -> Spent:
+    """What copying the permuted weights to a new file takes, as they are."""
     model.forget()
-    began = time.perf_counter()
+    began = Spent.now()
     copy = model.folder / "plain.copy"
     with copy.open("wb") as writer:
         for index in model.moved:
@@ -124,18 +143,16 @@ def plain_seconds(model: LargeModel) -> float:
                 writer.write(reader.read(WEIGHT))
         writer.flush()
         os.fsync(writer.fileno())
-    seconds = time.perf_counter() - began
+    spent = Spent.since(began)
     copy.unlink()
-    return seconds
+    return spent
 
 
 @dataclass(frozen=True)
 class LargeRun:
     """A run of `relayout optimize`."""
 
-    seconds: float
-    on_cores: float
-    """Seconds of all cores together."""
+    spent: Spent
     told: str
 
     @classmethod
@@ -145,21 +162,23 @@ class LargeRun:
         model.forget()
         command = [sys.executable, "-m", "relayout", "optimize", str(model.path)]
         command += ["-o", str(out / "result.onnx"), "--memory", "2GB", "--json", *options]
-        began, used = time.perf_counter(), _seconds_on_cores()
+        began = Spent.now()
         ended = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
-        seconds, on_cores = time.perf_counter() - began, _seconds_on_cores() - used
+        spent = Spent.since(began)
         answer = json.loads(ended.stdout)
         told = [f"exit code {ended.returncode}; {answer.get('verdict', answer.get('error'))}"]
         for file in out.glob("result.onnx*"):
             file.unlink()
         if not here:
             shutil.rmtree(out)
-        return cls(seconds, on_cores, "\n".join([*told, *answer.get("notices", ())]))
+        return cls(spent, "\n".join([*told, *answer.get("notices", ())]))
 
 
-def _seconds_on_cores() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+def _medians(spent: Sequence[Spent]) -> str:
+    seconds, on_cores = (
+        median(values) for values in zip(*((s.seconds, s.on_cores) for s in spent), strict=True)
+    )
+    return f"{seconds:.1f} s, {on_cores:.1f} s of a core"
 
 
 def main() -> None:
@@ -177,16 +196,19 @@ def main() -> None:
     options = ["--hard-links"] * asked.hard_links
     plain, runs = [], []
     for _ in range(asked.rounds):
-        plain.append(plain_seconds(model))
+        plain.append(copied_plainly(model))
         runs.append(LargeRun.of(model, options, here=asked.here))
     # Of the largest of the processes that ended, those that compare included.
     resident = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
-    seconds, copied = median(run.seconds for run in runs), median(plain)
     print(f"{model.layers} weights of {WEIGHT / 1e6:.0f} MB, {len(model.moved)} of them permuted")
     print(runs[-1].told)
-    print(f"{seconds:.1f} s, {median(run.on_cores for run in runs):.1f} s of a core")
-    print(f"reading and writing the permuted weights alone: {copied:.1f} s")
-    print(f"ratio: {median(r.seconds / p for r, p in zip(runs, plain, strict=True)):.2f}")
+    spent = [run.spent for run in runs]
+    print(f"optimised: {_medians(spent)}")
+    print(f"the permuted weights alone, read and written: {_medians(plain)}")
+    pairs = list(zip(spent, plain, strict=True))
+    ratio = median(one.seconds / other.seconds for one, other in pairs)
+    of_cores = median(one.on_cores / other.on_cores for one, other in pairs)
+    print(f"ratio: {ratio:.2f}, of a core {of_cores:.2f}")
     print(f"most resident memory of a process: {resident / 1e9:.2f} GB")
 
 

@@ -36,7 +36,7 @@ OPTIMIZE = (
     Stop("ops/measure.py", "measure", "Transposes and bytes; kept or dropped", is_inner=True),
     Stop("optimizer/delivery.py", "deliver", "the best one, or the given model if none is better"),
     Stop("graph/io/save.py", "staged", "written beside its place, unchanged parts as they were"),
-    Stop("verify/isolated.py", "compare_isolated", "both files run, in a process of its own"),
+    Stop("verify/isolated.py", "Standby.__call__", "both files run, in a process of its own"),
     Stop("optimizer/result.py", "Result.record", "what was done, as plain data"),
     Stop("report/text.py", "run_text", "and as text, or as JSON"),
     Stop("graph/io/save.py", "Staged.commit", "renamed into place after verdict and report"),

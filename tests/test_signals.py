@@ -37,9 +37,9 @@ def _started(*call: str) -> subprocess.Popen[str]:
     )
 
 
-def _workers(process: subprocess.Popen[str]) -> list[int]:
-    listed = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    return [int(word) for word in listed.read_text().split()]
+def _children(process: int) -> list[int]:
+    listed = Path(f"/proc/{process}/task/{process}/children")
+    return [int(word) for word in listed.read_text().split()] if listed.exists() else []
 
 
 def _worker(process: subprocess.Popen[str]) -> int:
@@ -48,7 +48,7 @@ def _worker(process: subprocess.Popen[str]) -> int:
         pytest.skip("processes are looked up in /proc")
     end = time.monotonic() + STARTED
     while time.monotonic() < end and process.poll() is None:
-        for worker in _workers(process):
+        for worker in _children(process.pid):
             if "onnxruntime" in Path(f"/proc/{worker}/maps").read_text():
                 return worker
         time.sleep(0.05)
@@ -102,6 +102,7 @@ def test_every_stage_can_be_ended(
     assert main(["optimize", str(given), "-o", str(tmp_path / "out.onnx")]) == 128 + number
     assert [path.name for path in tmp_path.iterdir()] == ["in.onnx"]
     assert signal.getsignal(number) is signal.SIG_DFL
+    assert not _children(os.getpid())
 
 
 def test_what_was_ignored_stays_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 import time
@@ -19,6 +20,7 @@ from relayout.verify.isolated import (
     EXTERNAL_KEY,
     MEMORY_OF_ANY,
     MEMORY_PER_BYTE,
+    Standby,
     compare_isolated,
     default_memory,
 )
@@ -194,3 +196,33 @@ def test_a_worker_ends_when_its_line_is_cut(tmp_path: Path) -> None:
         child.wait(4)
     line.close()
     assert child.wait(20) == 1
+
+
+def test_a_process_that_started_before_compares_first(tmp_path: Path) -> None:
+    path, other = one_node(tmp_path / "a.onnx", "Relu"), one_node(tmp_path / "b.onnx", "Neg")
+    with Standby() as standby:
+        standby.start()
+        started = standby._child
+        assert started is not None
+        assert standby(path, path, NumericOptions()).equal
+        assert started.process.returncode == 0
+        # Others follow, each in a process of its own.
+        assert standby(path, other, NumericOptions()).status == "differs"
+
+
+def test_a_process_that_is_not_asked_is_ended() -> None:
+    with Standby() as standby:
+        standby.start()
+        started = standby._child
+    assert started is not None
+    assert started.process.returncode == -signal.SIGKILL
+
+
+def test_that_none_can_start_is_told_by_the_comparison(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = one_node(tmp_path / "a.onnx", "Relu")
+    monkeypatch.setattr("sys.executable", str(tmp_path / "nothing"))
+    with Standby() as standby:
+        standby.start()
+        assert "no process could be started" in standby(path, path, NumericOptions()).reason

@@ -41,7 +41,7 @@ from relayout.targets.target import (
     target_of,
     with_prices,
 )
-from relayout.verify.isolated import compare_isolated
+from relayout.verify.isolated import Standby
 from relayout.verify.verdict import NumericOptions
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def optimize(
     hard_links: bool = False,
     ready: Ready = lambda _: None,
     stage: Stage = lambda _: None,
-    comparing: Comparing = compare_isolated,
+    comparing: Comparing | None = None,
 ) -> Result:
     """Choose the order of every tensor, compare the numbers, write the result to `output`.
 
@@ -155,8 +155,12 @@ def optimize(
     compared = inputs if verify else None
     if inline_functions and proof is not None:
         raise RelayoutError("a certificate is about a model with its functions")
+    standby = Standby()
+    # Nothing runs beside what is timed.
+    starts = verify and comparing is None and measure is None
     road = Road(
-        *(given, place, proof, reports, compared, ready, stage, comparing),
+        *(given, place, proof, reports, compared, ready, stage, comparing or standby),
+        found_better=standby.start if starts else lambda: None,
         fix_defaults=fix_defaults,
         inlines=inline_functions,
     )
@@ -169,9 +173,17 @@ def optimize(
     searching = _Searching(asked, solver, budget)
     if measure is not None:
         return _fastest(road, searching, terms, inputs, measure)
+    with standby:
+        return _best(road, searching, terms, unlimited, suggest=suggest)
+
+
+def _best(
+    road: Road, searching: _Searching, terms: Terms, unlimited: Terms, *, suggest: bool
+) -> Result:
+    """The best of all attempts that computes the same."""
     search, terms, result = _least_axes(road, searching, terms, unlimited)
     if suggest:
-        stage("trying other options")
+        road.stage("trying other options")
         result = _with_offers(result, searching, terms)
     result = road.handed_over(result)
     for careful in terms.with_care:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import onnx
 
@@ -29,7 +29,6 @@ from relayout.optimizer.describe import (
     size_note,
 )
 from relayout.optimizer.pipeline import Outcome
-from relayout.report.html.page import Page
 from relayout.report.prompt import at_a_prompt
 from relayout.report.records import (
     AttemptRecord,
@@ -41,6 +40,9 @@ from relayout.report.records import (
 from relayout.report.text import bytes_text
 from relayout.report.trace import Span
 from relayout.verify.verdict import NumericVerdict
+
+if TYPE_CHECKING:
+    from relayout.report.html.page import Page
 
 NOT_VERIFIED = "not verified, as asked"
 SAME_FILE = "the same model"

@@ -43,6 +43,8 @@ class Road:
     ready: Ready
     stage: Stage
     comparing: Comparing
+    found_better: Callable[[], None]
+    """Called as soon as it is known that there will be a result to compare."""
     fix_defaults: bool = False
     inlines: bool = False
     """Whether functions are written out before a model is compared."""
@@ -63,7 +65,7 @@ class Road:
 
     def made(self, search: Search, terms: Terms, *notices: str) -> Result:
         """The best of some attempts."""
-        search = replace(search, stage=self.stage)
+        search = replace(search, stage=self.stage, found_better=self.found_better)
         trials = in_rounds(search, terms)
         trial = trials[-1]
         is_split = trial.improves and split_slow_transposes(trial.loaded.ir, trial.attempt.terms)

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from relayout.errors import RelayoutError
 from relayout.timing.contest import Contest
-from relayout.verify.isolated import LONGEST, answered
+from relayout.verify.child import answered
+from relayout.verify.isolated import LONGEST
 from relayout.verify.verdict import NumericOptions
 
 WORKER = "relayout.timing.worker"

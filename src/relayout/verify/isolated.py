@@ -6,13 +6,16 @@ import json
 import os
 import signal
 import subprocess
-import sys
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import onnx
 
+from relayout.verify.child import Child, answered
 from relayout.verify.quantisers import tensors_of
 from relayout.verify.verdict import NumericOptions, NumericVerdict, unknown
 
@@ -20,6 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 WORKER = "relayout.verify.worker"
+
+Answers: TypeAlias = Callable[[str, float], tuple[int, str, str]]
+"""From a request, and the seconds for it, to how a process ended and what it wrote."""
 
 LONGEST = 600.0
 """Seconds that a comparison may take."""
@@ -52,6 +58,33 @@ def compare_isolated(
     return verdict_of(WORKER, two_files(before, after, options), seconds, memory)
 
 
+@dataclass(slots=True)
+class Standby:
+    """As `compare_isolated`; the process for the first comparison may start before there is one."""
+
+    _child: Child | None = None
+
+    def start(self) -> None:
+        """Let a process read its modules while the models are made."""
+        # Where none can be started, the comparison says so.
+        with suppress(OSError):
+            self._child = self._child or Child.of(WORKER)
+
+    def __call__(self, before: Path, after: Path, options: NumericOptions) -> NumericVerdict:
+        child, self._child = self._child, None
+        if child is None:
+            return compare_isolated(before, after, options)
+        memory = default_memory(options, before, after)
+        return _verdict(child.answered, two_files(before, after, options), LONGEST, memory)
+
+    def __enter__(self) -> Standby:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._child is not None:
+            self._child.end()
+
+
 def two_files(before: Path, after: Path, options: NumericOptions) -> dict[str, Any]:
     """What the worker is asked about two models."""
     files = {"before": str(before), "after": str(after)}
@@ -65,9 +98,14 @@ def verdict_of(
 
     It must not take more than some seconds and bytes of memory.
     """
-    text = json.dumps({**request, "memory": memory})
+    return _verdict(partial(answered, worker), request, seconds, memory)
+
+
+def _verdict(
+    answers: Answers, request: Mapping[str, Any], seconds: float, memory: int | None
+) -> NumericVerdict:
     try:
-        status, output, errors = answered(worker, text, seconds)
+        status, output, errors = answers(json.dumps({**request, "memory": memory}), seconds)
     except subprocess.TimeoutExpired:
         return unknown(f"the comparison took more than {seconds:g} s")
     except OSError as error:
@@ -75,53 +113,6 @@ def verdict_of(
     if status == 0:
         return NumericVerdict.from_json(json.loads(output))
     return unknown(_death(status, errors, memory))
-
-
-def answered(worker: str, request: str, seconds: float) -> tuple[int, str, str]:
-    """The exit code of a worker, and what it wrote to its output and its errors."""
-    child = subprocess.Popen(
-        [sys.executable, "-m", worker],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        encoding="utf-8",
-        errors="replace",
-        env=_environment(),
-    )
-    # The line to the worker stays open, and out of reach of `communicate`, which would close it:
-    # the worker ends when it closes, however this process ends.
-    line, child.stdin = child.stdin, None
-    with child:
-        try:
-            _say(line, request)
-            output, errors = child.communicate(timeout=seconds)
-        finally:
-            child.kill()
-            _hang_up(line)
-    return child.returncode, output, errors
-
-
-def _say(line: IO[str] | None, request: str) -> None:
-    """Send a request; that a worker died before it read one is seen from how it ended."""
-    if line is not None:
-        with suppress(BrokenPipeError):
-            line.write(f"{request}\n")
-            line.flush()
-
-
-def _hang_up(line: IO[str] | None) -> None:
-    if line is not None:
-        with suppress(BrokenPipeError):
-            line.close()
-
-
-def _environment() -> Mapping[str, str]:
-    """The child finds the package where this process found it."""
-    source = str(Path(__file__).resolve().parents[2])
-    known = os.environ.get("PYTHONPATH")
-    path = os.pathsep.join([source, known] if known else [source])
-    # One thread of the algebra library is enough and needs the least address space.
-    return {**os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"}
 
 
 def default_memory(options: NumericOptions, *models: Path) -> int | None:

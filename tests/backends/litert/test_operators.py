@@ -176,6 +176,39 @@ def test_general_products(flags: tuple[int, int], is_constant: bool) -> None:
     assert_runs_alike(model_of([node], inputs, ["y"], constants))
 
 
+EQUATIONS = [
+    ("nhwpqc->nchpwq", [(1, 2, 3, 2, 2, 4)]),
+    ("abc->ca", [(2, 3, 4)]),
+    ("ij->", [(3, 4)]),
+    ("ab,bc->ac", [(3, 4), (4, 5)]),
+    ("bqhd,bkhd->bhqk", [(2, 3, 4, 5), (2, 6, 4, 5)]),
+    ("bhqk,bkhd->bqhd", [(2, 4, 3, 6), (2, 6, 4, 5)]),
+    ("i,j", [(3,), (4,)]),
+    ("ai,ai->a", [(3, 4), (3, 4)]),
+    ("abx,bcy->ca", [(3, 4, 2), (4, 5, 3)]),
+    ("...ab,...bc->...ac", [(2, 1, 3, 4), (1, 5, 4, 2)]),
+    ("ab,bc,cd->ad", [(2, 3), (3, 4), (4, 5)]),
+    ("ab,cb->ac", [(2, 1), (5, 1)]),
+]
+
+
+@pytest.mark.parametrize(("equation", "shapes"), EQUATIONS, ids=str)
+@pytest.mark.parametrize("is_constant", [False, True])
+def test_sums_of_products(
+    equation: str, shapes: list[tuple[int, ...]], *, is_constant: bool
+) -> None:
+    names = "abc"[: len(shapes)]
+    node = helper.make_node("Einsum", list(names), ["y"], equation=equation)
+    fed = dict(zip(names, shapes, strict=True))
+    held = {names[-1]: drawn(*fed.pop(names[-1]))} if is_constant and len(shapes) > 1 else {}
+    assert_runs_alike(model_of([node], fed, ["y"], held))
+
+
+def test_a_diagonal_is_named() -> None:
+    with pytest.raises(RelayoutError, match="takes a diagonal"):
+        assert_runs_alike(one_node("Einsum", (3, 3), equation="ii->i"))
+
+
 def ints(*numbers: int) -> Any:
     return np.asarray(numbers, np.int64)
 

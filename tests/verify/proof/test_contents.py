@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from relayout.verify.proof import contents
+from relayout.verify.proof import parts
 from relayout.verify.proof.canonical import Canonical, canonical
-from relayout.verify.proof.contents import Array, Contents
+from relayout.verify.proof.contents import Contents
+from relayout.verify.proof.parts import Array
 
 SHAPES = [(), (0, 3), (300,), (30, 30), (3, 20, 20), (5, 5, 5), (1, 7, 1)]
 TYPES = [np.float32, np.complex128, np.int8, np.float16]
@@ -22,7 +23,7 @@ def form(known: Contents, array: Array) -> Canonical:
 
 @pytest.fixture(autouse=True)
 def _several_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contents, "BLOCK", 64)
+    monkeypatch.setattr(parts, "BLOCK", 64)
 
 
 @pytest.mark.parametrize("dtype", TYPES)

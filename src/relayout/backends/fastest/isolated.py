@@ -13,8 +13,9 @@ from relayout.backends.fastest.opening import options_as_json
 from relayout.backends.fastest.ranking import RunWay
 from relayout.backends.options import CompileOptions
 from relayout.errors import RelayoutError
+from relayout.verify.child import answered
 from relayout.verify.difference import TOLERANCES
-from relayout.verify.isolated import LONGEST, answered, default_memory, verdict_of
+from relayout.verify.isolated import LONGEST, default_memory, verdict_of
 from relayout.verify.verdict import NumericOptions, NumericVerdict
 
 RACE = "relayout.backends.fastest.worker"

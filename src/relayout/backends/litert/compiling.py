@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
@@ -15,6 +15,7 @@ from relayout.backends.litert.flatbuffer import to_bytes
 from relayout.backends.litert.fusing import fused
 from relayout.backends.litert.halving import halved
 from relayout.backends.litert.interpreting import LiteModel
+from relayout.backends.litert.last_bytes import LastBytes, giving, last_steps
 from relayout.backends.litert.lower.registry import missing
 from relayout.backends.litert.lowering import lowered
 from relayout.backends.litert.quantised import on_bytes
@@ -35,10 +36,12 @@ from relayout.ops.measure import Objective
 from relayout.optimizer.delivery import Stage
 from relayout.optimizer.rounds import best_form
 from relayout.targets.target import LITERT
-from relayout.verify.verdict import NumericOptions, NumericVerdict
+from relayout.verify.verdict import NumericVerdict
 
 FILE = "model.tflite"
 """The name of a file that is written only to be verified."""
+LAST = "last_bytes.tflite"
+"""That of one which gives its last bytes too."""
 HALF = "float16"
 
 
@@ -50,7 +53,7 @@ def compile_model(
     content = to_bytes(graph, {})
     if options.inputs is not None:
         with _written(content, None) as file:
-            verdict = _verdict(given, file, options, options.inputs, stage, steps=steps_of(graph))
+            verdict = _verdict(given, file, options, graph, stage)
         if not verdict.equal:
             raise VerificationError(f"{verdict.summary()}; verify=False compiles it all the same")
     return LiteModel(content)
@@ -70,7 +73,7 @@ def write_module(
     details = counted(graph, content)
     with _written(content, None if destination.is_stream else destination.path) as file:
         if options.inputs is not None:
-            verdict = _verdict(given, file, options, options.inputs, stage, steps=steps_of(graph))
+            verdict = _verdict(given, file, options, graph, stage)
         if verdict is not None and not verdict.equal:
             return Compilation(verdict, details=details)
         hand_over([(file, destination)])
@@ -130,13 +133,22 @@ def _verdict(
     given: LoadedModel,
     file: Path,
     options: CompileOptions,
-    inputs: NumericOptions,
+    graph: FlatGraph,
     stage: Stage,
-    *,
-    steps: Mapping[str, float],
 ) -> NumericVerdict:
     stage("comparing numbers")
+    steps = steps_of(graph)
+    last = None if all(steps.values()) else _with_last_bytes(graph, file.with_name(LAST))
     if given.path is not None:
-        return compare_written(given.path, file, inputs, options, steps)
+        return compare_written(given.path, file, options, steps, last)
     with staged(given, file.with_name("given.onnx"), changed=False) as copy:
-        return compare_written(copy.path, file, inputs, options, steps)
+        return compare_written(copy.path, file, options, steps, last)
+
+
+def _with_last_bytes(graph: FlatGraph, file: Path) -> LastBytes | None:
+    """A file beside the one that is verified, where results are computed from bytes in floats."""
+    steps = last_steps(graph)
+    if not steps:
+        return None
+    file.write_bytes(to_bytes(giving(graph, [*steps]), {}))
+    return LastBytes(file, {tensor.name: step for tensor, step in steps.items()})

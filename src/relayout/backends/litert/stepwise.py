@@ -2,7 +2,8 @@
 
 Sums of bytes are exact in LiteRT, and floats between quantisers in ONNX Runtime are not, unless it
 computes on bytes too: a quantiser makes a step of the difference. So results count as equal where
-almost all elements lie within one step of what ONNX Runtime computes at one of its levels.
+almost all elements lie within one step of what ONNX Runtime computes at one of its levels. Results
+that lie on no steps are those of the last bytes (`last_bytes.py`), or as near as levels to another.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from relayout.backends.litert.flat_graph import FlatGraph, FlatTensor
+from relayout.backends.litert.last_bytes import FloatTail, LastBytes, exposed, same
 from relayout.verify.cases import Case, CaseFinder
 from relayout.verify.interface import Interface, interface_of
 from relayout.verify.runtimes import EXTENDED, ONNX_RUNTIME, RefusedError, Run, read
@@ -58,6 +60,9 @@ class StepComparison:
     """By output; 0 where the numbers of an output lie on no steps."""
     options: NumericOptions
     fixed: bool
+    last: LastBytes | None = None
+    run_to_last: Run | None = None
+    """Runs the file that gives its last bytes too."""
 
     def verdict(self, differs: NumericVerdict) -> NumericVerdict:
         """Equal up to steps, or else what was found before."""
@@ -65,10 +70,11 @@ class StepComparison:
         if self.fixed:
             interface = interface.without_defaults()
         try:
-            shares = self._shares(interface)
+            least = max(map(min, self._shares(interface)), default=0.0)
+            if least < WITHIN:
+                least = max(least, self._least_at_last(interface))
         except RefusedError:
             return differs
-        least = max(map(min, shares), default=0.0)
         if least < WITHIN:
             share = f"{100 * least:.2f} % of elements lie within a step"
             return replace(differs, not_rounding=share)
@@ -79,12 +85,39 @@ class StepComparison:
     def _shares(self, interface: Interface) -> list[list[float]]:
         """For each level of ONNX Runtime, the share of elements within a step, by output."""
         levels = [each.load(self.given, interface) for each in (EXTENDED, ONNX_RUNTIME)]
-        cases = CaseFinder(levels[1], interface, self.options, read(self.given)).find()
+        cases = self._cases(levels[1], interface)
         found = [self._within(case, [level(case.feeds) for level in levels]) for case in cases]
         return [
             [min(shares) for shares in zip(*of_level, strict=True)]
             for of_level in zip(*found, strict=True)
         ]
+
+    def _least_at_last(self, interface: Interface) -> float:
+        """As the least share, of the last bytes and of outputs on steps; 0 if the rest differs."""
+        if self.last is None or self.run_to_last is None:
+            return 0.0
+        names = list(self.last.steps)
+        tail = FloatTail.of(self.given, names, interface)
+        if tail is None:
+            return 0.0
+        whole = exposed(self.given, names)
+        levels = [each.load(whole, interface) for each in (EXTENDED, ONNX_RUNTIME)]
+        steps = [*self.steps.values(), *self.last.steps.values()]
+        least = [1.0] * len(levels)
+        for case in self._cases(levels[1], interface):
+            found = self.run_to_last(case.feeds)
+            results, last = found[: len(self.steps)], found[len(self.steps) :]
+            is_same = same(results, self.run(case.feeds))
+            if not is_same or not tail.agrees(case.feeds, results, last, self.options.tolerance):
+                return 0.0
+            for place, level in enumerate(levels):
+                parts = zip(found, level(case.feeds), steps, strict=True)
+                shares = [_share(*part) for part in parts if part[2]]
+                least[place] = min(least[place], *shares)
+        return max(least)
+
+    def _cases(self, exact: Run, interface: Interface) -> Sequence[Case]:
+        return CaseFinder(exact, interface, self.options, read(self.given)).find()
 
     def _within(self, case: Case, wanted: Sequence[Sequence[Any]]) -> list[list[float]]:
         results = self.run(case.feeds)
@@ -93,12 +126,13 @@ class StepComparison:
             for step, one, other in zip(self.steps.values(), *wanted, strict=True)
         ]
         return [
-            [
-                float(np.mean(np.abs(_wide(result) - _wide(exact)) <= SLACK * bound))
-                for result, exact, bound in zip(results, level, bounds, strict=True)
-            ]
-            for level in wanted
+            [_share(*part) for part in zip(results, level, bounds, strict=True)] for level in wanted
         ]
+
+
+def _share(result: Any, exact: Any, bound: float) -> float:
+    """Of elements that lie no further from others than a bound."""
+    return float(np.mean(np.abs(_wide(result) - _wide(exact)) <= SLACK * bound))
 
 
 def _wide(array: Any) -> Any:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from relayout.backends import comparing
+from relayout.backends.litert.last_bytes import LastBytes
 from relayout.backends.litert.stepwise import StepComparison
 from relayout.backends.options import CompileOptions
 from relayout.verify.difference import TOLERANCES
@@ -20,11 +21,12 @@ NAME = "LiteRT"
 def compare_written(
     given: Path,
     file: Path,
-    inputs: NumericOptions,
     options: CompileOptions,
     steps: Mapping[str, float],
+    last: LastBytes | None,
 ) -> NumericVerdict:
     """As `compare_file`, in a process of its own."""
+    inputs = options.inputs or NumericOptions()
     if inputs.tolerance is None and options.dtype is not None:
         inputs = replace(inputs, tolerance=TOLERANCES[options.dtype])
     request = {
@@ -32,6 +34,7 @@ def compare_written(
         "file": str(file.resolve()),
         "fixed": options.fix_defaults,
         "steps": dict(steps),
+        "last": None if last is None else last.to_json(),
         "options": inputs.to_json(),
     }
     memory = default_memory(inputs, given)
@@ -45,10 +48,12 @@ def compare_file(
     *,
     fixed: bool,
     steps: Mapping[str, float] | None = None,
+    last: LastBytes | None = None,
 ) -> NumericVerdict:
     """Whether the interpreter computes from a file what a model states.
 
-    `steps`, of the outputs of a quantised model: numbers may differ by one where others do not.
+    `steps`, of the outputs of a quantised model: numbers may differ by one where others do not;
+    `last`, where outputs are computed from bytes in floats.
     """
     verdict = comparing.compare_compiled(
         given,
@@ -61,7 +66,8 @@ def compare_file(
     if verdict.equal or not steps:
         return verdict
     run = _runner(file, delegates=True)
-    return StepComparison(given, run, steps, options, fixed).verdict(verdict)
+    to_last = None if last is None else _runner(last.file, delegates=True)
+    return StepComparison(given, run, steps, options, fixed, last, to_last).verdict(verdict)
 
 
 def _runner(file: Path, *, delegates: bool) -> Run:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from relayout.backends.litert.last_bytes import LastBytes
 from relayout.backends.litert.verification import compare_file
 from relayout.verify.verdict import NumericOptions, NumericVerdict
 from relayout.verify.worker import answer
@@ -13,7 +14,10 @@ from relayout.verify.worker import answer
 
 def _file(request: Mapping[str, Any], options: NumericOptions) -> NumericVerdict:
     given, file = Path(request["given"]), Path(request["file"])
-    return compare_file(given, file, options, fixed=request["fixed"], steps=request.get("steps"))
+    last = None if request["last"] is None else LastBytes.from_json(request["last"])
+    return compare_file(
+        *(given, file, options), fixed=request["fixed"], steps=request["steps"], last=last
+    )
 
 
 if __name__ == "__main__":

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from secrets import token_hex
 from typing import BinaryIO
@@ -16,7 +18,7 @@ from relayout.errors import RelayoutError, quoted
 from relayout.graph.io.background import BlockWriter
 from relayout.graph.io.external import ExternalFiles
 from relayout.graph.io.merge import Inline
-from relayout.graph.io.streaming import blocks_of
+from relayout.graph.io.streaming import blocks_of, read_ahead
 from relayout.graph.messages.walk import tensors_of
 
 SMALLEST = 1024
@@ -88,8 +90,17 @@ class DataFile:
     files: NewFiles
     _part: Path | None = None
     _file: BlockWriter | None = None
+    _next: dict[int, ir.TensorProtocol] = field(default_factory=dict)
+    """What is written after a tensor, by its id."""
+
+    def expect(self, tensors: Sequence[ir.TensorProtocol]) -> None:
+        self._next = {id(one): other for one, other in pairwise(tensors)}
+        for first in tensors[:1]:
+            read_ahead(first)
 
     def write(self, tensor: ir.TensorProtocol, name: str) -> onnx.TensorProto:
+        if id(tensor) in self._next:
+            read_ahead(self._next[id(tensor)])
         if tensor.dtype == ir.DataType.STRING or tensor.nbytes < SMALLEST:
             return Inline().write(tensor, name)
         file = self._opened()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, MutableSequence, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeGuard
 
 import onnx
 import onnx_ir as ir
@@ -28,11 +28,17 @@ FUNCTIONS_SINCE = 8
 class TensorWriter(Protocol):
     """Decides where the data of an initialiser goes."""
 
+    def expect(self, tensors: Sequence[ir.TensorProtocol]) -> None:
+        """Called with what will be written, in order."""
+
     def write(self, tensor: ir.TensorProtocol, name: str) -> onnx.TensorProto: ...
 
 
 class Inline:
     """Writes data into the message itself."""
+
+    def expect(self, tensors: Sequence[ir.TensorProtocol]) -> None:
+        """What is in memory need not be read."""
 
     def write(self, tensor: ir.TensorProtocol, name: str) -> onnx.TensorProto:
         message = ir.serde.serialize_tensor(tensor)
@@ -172,14 +178,16 @@ class _Merger:
         """The given ones that are left, in their places, then new ones."""
         given: Sequence[onnx.TensorProto] = graph.meta[SOURCE].initializer
         known = {tensor.name for tensor in given}
-        # Their data goes to a file in this order.
-        left = [
-            self._initializer(graph.initializers[tensor.name], tensor) if tensor.name else tensor
-            for tensor in reversed(given)
-            if not tensor.name or tensor.name in graph.initializers
-        ]
+        left = [t for t in reversed(given) if not t.name or t.name in graph.initializers]
         new = [v for name, v in graph.initializers.items() if name not in known]
-        return [*reversed(left), *(self._initializer(value, None) for value in new)]
+        # Their data goes to a file in this order.
+        values = [graph.initializers[tensor.name] for tensor in left if tensor.name] + new
+        self.writer.expect([v.const_value for v in values if _is_new(v.const_value)])
+        messages = [
+            self._initializer(graph.initializers[tensor.name], tensor) if tensor.name else tensor
+            for tensor in left
+        ]
+        return [*reversed(messages), *(self._initializer(value, None) for value in new)]
 
     def _initializer(self, value: ir.Value, given: onnx.TensorProto | None) -> onnx.TensorProto:
         """The message of an initialiser: the given one, unless its data or its name is new."""
@@ -195,6 +203,11 @@ class _Merger:
         message.CopyFrom(source)
         message.name = name
         return message
+
+
+def _is_new(tensor: ir.TensorProtocol | None) -> TypeGuard[ir.TensorProtocol]:
+    """Whether a constant has no message yet."""
+    return tensor is not None and SOURCE not in tensor.meta
 
 
 _BODIES = {ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS}

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 import mmap
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -29,11 +30,27 @@ BLOCK = 64 * 1024 * 1024
 
 def blocks_of(tensor: ir.TensorProtocol) -> Iterator[bytes | memoryview]:
     """The bytes of a constant, in order."""
-    if isinstance(tensor, PermutedTensor) and isinstance(tensor.given, ir.ExternalTensor):
-        whole_bytes = tensor.dtype.bitwidth % 8 == 0
-        if whole_bytes and tensor.size:
-            return (block.reshape(-1).view(np.uint8).data for block in _blocks(tensor))
+    if _is_streamed(tensor):
+        return (block.reshape(-1).view(np.uint8).data for block in _blocks(tensor))
     return iter([tensor.tobytes()])
+
+
+def read_ahead(tensor: ir.TensorProtocol) -> None:
+    """Let the disk read a constant, or the first block of it, while others are written."""
+    if not _is_streamed(tensor) or not hasattr(os, "posix_fadvise"):
+        return
+    given = tensor.given
+    assert isinstance(given, ir.ExternalTensor)
+    with Path(given.path).open("rb") as file:
+        length = min(tensor.nbytes, BLOCK)
+        os.posix_fadvise(file.fileno(), given.offset or 0, length, os.POSIX_FADV_WILLNEED)
+
+
+def _is_streamed(tensor: ir.TensorProtocol) -> TypeGuard[PermutedTensor]:
+    """Whether a constant is read from its file in blocks."""
+    if not isinstance(tensor, PermutedTensor) or not isinstance(tensor.given, ir.ExternalTensor):
+        return False
+    return tensor.dtype.bitwidth % 8 == 0 and bool(tensor.size)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from relayout.verify.proof.contents import Contents, Make, as_bits, blocks, compact, row_parts
+from relayout.verify.proof.bits import as_bits
+from relayout.verify.proof.contents import Contents, Make
 from relayout.verify.proof.cores import on_cores
-
-Array = np.ndarray[Any, Any]
+from relayout.verify.proof.parts import Array, blocks, compact, row_parts
 
 # Orders of axes that no signature tells apart and that are all tried.
 TRIED_ORDERS = 24

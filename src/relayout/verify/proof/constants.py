@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from relayout.verify.proof.canonical import Canonical, canonical, is_uniform
-from relayout.verify.proof.contents import Contents, forget_pages
+from relayout.verify.proof.contents import Contents
 from relayout.verify.proof.lengths import Length
+from relayout.verify.proof.parts import forget_pages
 from relayout.verify.proof.pieces import FREE, Dim, Piece, extent, free
 from relayout.verify.proof.table import Data, NotKnownError, TermTable, TermValue
 

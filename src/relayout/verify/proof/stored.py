@@ -19,7 +19,7 @@ import onnx
 from onnx import helper, numpy_helper
 from onnx.external_data_helper import load_external_data_for_tensor, uses_external_data
 
-from relayout.verify.proof.contents import Array
+from relayout.verify.proof.parts import Array
 
 # Tensors of fewer bytes are read, and compared by what they hold.
 SMALLEST_SHARED = 1 << 20
