@@ -62,6 +62,7 @@ class Attempt:
             *([] if terms.recomputes else ["no operator restated"]),
             *(["sums of products as given"] if terms.keeps_sums else []),
             *(["whatever operators read again"] if terms.ignores_passes else []),
+            *(["normalisations joined as given"] if terms.keeps_joined else []),
         )
         again = f"round {self.round_number}: " if self.round_number > 1 else ""
         return again + ", ".join((terms.objective.least, *extras))
@@ -89,6 +90,10 @@ class Trial:
     """Whether constants would take more bytes, where they may not."""
     exceeds: bool = False
     """Whether a tensor would have more axes than the target allows."""
+    simplified: Measure | None = None
+    """The model after the local rules alone, where predicted time may not grow.
+
+    A runtime folds on loading what they fold, so the model as given takes no longer than that."""
     splits: bool = False
     """Whether axes of the model could be split into factors."""
     stated: StatedModel | None = None
@@ -146,7 +151,16 @@ class Trial:
         grew = after.transposes > before.transposes or after.bytes_moved > before.bytes_moved
         if grew and not is_alone:
             return GREW
-        return SLOWER if terms.no_figure_grows and _is_faster(before, after) else ""
+        is_slower = terms.no_figure_grows and self._is_slower
+        return SLOWER if is_slower else ""
+
+    @property
+    def _is_slower(self) -> bool:
+        """Whether what the user gets is predicted to take longer than what it was made of."""
+        if not self.improves:
+            return False
+        known = (self.before, *([] if self.simplified is None else [self.simplified]))
+        return any(_is_faster(each, self.after) for each in known)
 
     @property
     def least(self) -> bool:
@@ -226,6 +240,10 @@ class Search:
         given = bytes_of_constants(self.prepared.informed.ir)
         return bytes_of_constants(made.ir) > given
 
+    def _simplified(self, terms: Terms) -> Measure | None:
+        """The prepared model, where an attempt must not take longer than it."""
+        return measured_by(terms, self.prepared.simplified.ir) if terms.no_figure_grows else None
+
     def _exceeds(self, made: LoadedModel, target: Target) -> bool:
         """Whether a tensor has more axes than both the target allows and the given model has."""
         most = target.max_rank
@@ -258,6 +276,7 @@ class Search:
             seconds=time.perf_counter() - since,
             enlarges=terms.target.keep_size and self._enlarges(loaded),
             exceeds=self._exceeds(loaded, terms.target),
+            simplified=self._simplified(terms),
             has_quantised_groups=has_quantised_groups(loaded.ir),
             removed_by=vanishing.steps,
         )
@@ -275,6 +294,8 @@ def _why_dropped(split: Trial, whole: Trial) -> str:
         return split.traded
     if split.still_lacking > whole.still_lacking:
         return MORE_LACKING
+    if whole.traded and split.improves:
+        return KEPT
     objective, after = split.attempt.terms.objective, split.after
     if not whole.improves and not after.moves_less_than(whole.after, objective):
         # Fewer nodes alone are no reason to write a model anew on the factors of its axes.
@@ -297,6 +318,9 @@ def _instead_of(trial: Trial) -> Iterator[Attempt]:
     if trial.traded == GREW:
         other = replace(terms, objective=terms.objective.other, ignores_passes=is_count)
         yield Attempt(other, note=f"{reason}the {other.objective.least} were chosen")
+    if trial.traded == SLOWER:
+        joined = replace(terms, keeps_joined=True)
+        yield Attempt(joined, note=f"{reason}normalisations that the runtime joins were kept so")
     if terms.no_figure_grows and terms.target.prices is not None:
         fastest = replace(terms, objective=Objective.TIME)
         yield Attempt(fastest, note=f"{reason}the least time was chosen")

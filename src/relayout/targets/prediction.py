@@ -95,6 +95,8 @@ class Prediction:
         inside += copies_price(view, self.prices, self.dims)
         inside += self.target.extra_price(view, self.prices, self.dims)
         inside += reduction_price(view, None, self.prices, self.dims)
+        parted = self.target.parted(view, None)
+        inside += 0 if parted is None else parted.nanoseconds(self.prices, self.dims)
         return self.prices.node + inside + form_price(view, AS_GIVEN, self.prices, self.dims)
 
     def _transpose(self, region: Region, node: ir.Node) -> int:

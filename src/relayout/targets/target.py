@@ -12,15 +12,17 @@ import onnx_ir as ir
 from relayout.errors import RelayoutError
 from relayout.graph.read import NodeView
 from relayout.graph.region import KERNEL_DOMAIN, regions_of
+from relayout.layout.shuffle import StoredOrder
 from relayout.ops.einsum import product_as_einsum
 from relayout.ops.measure import Objective, objective_of
 from relayout.ops.registry import rule_of, shuffles_of
 from relayout.ops.rule import OpRule, barrier
 from relayout.ops.shuffles import NO_SHUFFLES, ShuffleFacts
 from relayout.registry.registry import Registry
-from relayout.targets import litert, nhwc, openvino, ort, ort_absorbed, ort_quantised
+from relayout.targets import litert, nhwc, openvino, ort, ort_absorbed, ort_norms, ort_quantised
 from relayout.targets.channels_last import HWIO, HWOI, KERNELS, OHWI, ChannelsLastKernel
 from relayout.targets.gate import Gate
+from relayout.targets.parted import Parted
 from relayout.targets.prices.table import RuntimePrices, read_prices, shipped
 from relayout.targets.profiles.narrowing import narrowed
 from relayout.targets.profiles.profile import Profile, profile_of
@@ -36,8 +38,16 @@ ExtraPrice: TypeAlias = Callable[[NodeView, RuntimePrices, Mapping[str, int]], i
 """Nanoseconds that a node takes longer than most of its kind."""
 
 
+PartedBy: TypeAlias = Callable[[NodeView, StoredOrder | None], Parted | None]
+"""What is lost where a node reads its first operand in an order."""
+
+
 def _no_extra(_view: NodeView, _prices: RuntimePrices, _dims: Mapping[str, int]) -> int:
     return 0
+
+
+def _nothing_parted(_view: NodeView, _order: StoredOrder | None) -> Parted | None:
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +94,8 @@ class Target:
     """The nodes that a runtime takes into their neighbours, so that they take no time."""
     extra_price: ExtraPrice = field(default=_no_extra, repr=False)
     """What nodes take longer that its runtime copies for, or has several kernels for."""
+    parted: PartedBy = field(default=_nothing_parted, repr=False)
+    """What is lost where nodes stay apart that its runtime joins in other orders."""
     profile: Profile | None = field(default=None, repr=False)
     """What the device behind the runtime refuses, where that is asked for."""
     prefers: Objective | None = None
@@ -167,6 +179,7 @@ ONNX = Target(
     rules=nhwc.WAY_BACK,
     prices=shipped("onnxruntime_x86_64"),
     absorbed=ort_absorbed.absorbed,
+    parted=ort_norms.parted_norm,
     prefers=Objective.BYTES,
     summary="standard operators only",
 )
@@ -180,6 +193,7 @@ ORT = Target(
     rules=ort.RULES | ort_quantised.RULES | nhwc.WAY_BACK,
     prices=shipped("onnxruntime_x86_64"),
     absorbed=ort_absorbed.absorbed,
+    parted=ort_norms.parted_norm,
     summary="ONNX Runtime on a CPU, with operators of its own",
 )
 
