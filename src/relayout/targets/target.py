@@ -73,6 +73,8 @@ class Target:
     """The axes that a tensor of a result may have, if the given model has none with more."""
     keep_size: bool = False
     """Whether no constant may be stored in two orders."""
+    moves_transposes: bool = False
+    """Whether its runtime moves Transposes through operators, and merges those that meet."""
     matrix_second: bool = False
     """Whether, of forms that move the same, those with a constant as second factor are taken.
 
@@ -177,6 +179,7 @@ ONNX = Target(
     engine="ort",
     count_above_speed=True,
     rules=nhwc.WAY_BACK,
+    moves_transposes=True,
     prices=shipped("onnxruntime_x86_64"),
     absorbed=ort_absorbed.absorbed,
     parted=ort_norms.parted_norm,
@@ -191,6 +194,7 @@ ORT = Target(
     fused_attention=True,
     count_above_speed=True,
     rules=ort.RULES | ort_quantised.RULES | nhwc.WAY_BACK,
+    moves_transposes=True,
     prices=shipped("onnxruntime_x86_64"),
     absorbed=ort_absorbed.absorbed,
     parted=ort_norms.parted_norm,
