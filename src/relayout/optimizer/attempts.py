@@ -294,8 +294,6 @@ def _why_dropped(split: Trial, whole: Trial) -> str:
         return split.traded
     if split.still_lacking > whole.still_lacking:
         return MORE_LACKING
-    if whole.traded and split.improves:
-        return KEPT
     objective, after = split.attempt.terms.objective, split.after
     if not whole.improves and not after.moves_less_than(whole.after, objective):
         # Fewer nodes alone are no reason to write a model anew on the factors of its axes.
