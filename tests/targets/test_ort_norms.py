@@ -136,6 +136,25 @@ def test_what_parts_a_normalisation_is_given_up(between: onnx.ModelProto) -> Non
     assert SLOWER in {attempt.verdict for attempt in result.attempts}
 
 
+def test_what_parts_none_is_not_attempted_again() -> None:
+    """A product of columns is slower as well, but keeps no normalisation apart."""
+    text = """
+    <ir_version: 8, opset_import: ["" : 17]>
+    g (float[2,128,17] x) => (float[2,128,17] y) {
+      r = Transpose<perm = [0, 2, 1]>(x)
+      p = MatMul(r, w)
+      s = Add(p, b)
+      y = Transpose<perm = [0, 2, 1]>(s)
+    }
+    """
+    model = parse(text)
+    for name, shape in {"w": (128, 128), "b": (128,)}.items():
+        model.graph.initializer.append(from_array(np.ones(shape, np.float32), name))
+    result = relayout.optimize(model, verify=False)
+    assert SLOWER in {attempt.verdict for attempt in result.attempts}
+    assert not any("joined" in each.attempt for each in result.attempts)
+
+
 def test_the_terms_are_read_back_from_a_certificate() -> None:
     terms = Terms(keeps_joined=True)
     assert Terms.of_settings(terms.settings).keeps_joined

@@ -13,6 +13,7 @@ from relayout.assign.explain import StatedModel
 from relayout.assign.strategies.registry import Budget, Strategy
 from relayout.assign.terms import Terms
 from relayout.graph.io.model import LoadedModel
+from relayout.graph.region import regions_of
 from relayout.ops.measure import Measure, Objective, bytes_of_constants, most_axes
 from relayout.ops.quantised_groups import has_quantised_groups
 from relayout.optimizer.pipeline import Checking, Outcome, Timing, Vanishing, chosen
@@ -204,7 +205,7 @@ class Search:
         if not first.traded:
             return first
         first.verdict = first.traded
-        for instead in _instead_of(first):
+        for instead in _instead_of(first, parts=self._parts_joined(first)):
             trial = self._better(instead)
             if not trial.traded:
                 return trial
@@ -239,6 +240,13 @@ class Search:
     def _enlarges(self, made: LoadedModel) -> bool:
         given = bytes_of_constants(self.prepared.informed.ir)
         return bytes_of_constants(made.ir) > given
+
+    def _parts_joined(self, trial: Trial) -> bool:
+        """Whether nodes that the runtime would join stay apart in what an attempt made."""
+        joined = trial.attempt.terms.target.joined
+        models = (trial.loaded.ir, self.prepared.simplified.ir)
+        made, given = (sum(joined(each.graph) for each in regions_of(model)) for model in models)
+        return made < given
 
     def _simplified(self, terms: Terms) -> Measure | None:
         """The prepared model, where an attempt must not take longer than it."""
@@ -306,8 +314,11 @@ def _is_faster(one: Measure, other: Measure) -> bool:
     return (other.nanoseconds - one.nanoseconds) * CERTAIN > other.nanoseconds
 
 
-def _instead_of(trial: Trial) -> Iterator[Attempt]:
-    """What to attempt where a trial would give the user more of one figure."""
+def _instead_of(trial: Trial, *, parts: bool) -> Iterator[Attempt]:
+    """What to attempt where a trial would give the user more of one figure.
+
+    `parts`: whether it also keeps nodes apart that the runtime would join.
+    """
     terms, reason = trial.attempt.terms, _why_instead(trial)
     if trial.applied[STATE_AS_EINSUM]:
         products = replace(terms, target=replace(terms.target, einsum=False))
@@ -316,7 +327,7 @@ def _instead_of(trial: Trial) -> Iterator[Attempt]:
     if trial.traded == GREW:
         other = replace(terms, objective=terms.objective.other, ignores_passes=is_count)
         yield Attempt(other, note=f"{reason}the {other.objective.least} were chosen")
-    if trial.traded == SLOWER:
+    if trial.traded == SLOWER and parts:
         joined = replace(terms, keeps_joined=True)
         yield Attempt(joined, note=f"{reason}normalisations that the runtime joins were kept so")
     if terms.no_figure_grows and terms.target.prices is not None:

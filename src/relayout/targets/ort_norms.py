@@ -75,6 +75,11 @@ def norms_of_one_kernel(graph: ir.Graph) -> Iterator[tuple[ir.Node, ...]]:
     return (norm.nodes for norm in norms if norm is not None and norm.is_one_kernel)
 
 
+def joined_norms(graph: ir.Graph) -> int:
+    """How many written normalisations of a graph the runtime makes one operator of."""
+    return sum(1 for _ in norms_of_one_kernel(graph))
+
+
 def parted_norm(view: NodeView, order: StoredOrder | None) -> Parted | None:
     """What a written normalisation takes beyond one operator, with its operand in this order.
 

@@ -46,6 +46,10 @@ def _no_extra(_view: NodeView, _prices: RuntimePrices, _dims: Mapping[str, int])
     return 0
 
 
+def _none_joined(_graph: ir.Graph) -> int:
+    return 0
+
+
 def _nothing_parted(_view: NodeView, _order: StoredOrder | None) -> Parted | None:
     return None
 
@@ -96,6 +100,8 @@ class Target:
     """The nodes that a runtime takes into their neighbours, so that they take no time."""
     extra_price: ExtraPrice = field(default=_no_extra, repr=False)
     """What nodes take longer that its runtime copies for, or has several kernels for."""
+    joined: Callable[[ir.Graph], int] = field(default=_none_joined, repr=False)
+    """How many groups of nodes of a graph its runtime joins in the order that they have only."""
     parted: PartedBy = field(default=_nothing_parted, repr=False)
     """What is lost where nodes stay apart that its runtime joins in other orders."""
     profile: Profile | None = field(default=None, repr=False)
@@ -182,6 +188,7 @@ ONNX = Target(
     moves_transposes=True,
     prices=shipped("onnxruntime_x86_64"),
     absorbed=ort_absorbed.absorbed,
+    joined=ort_norms.joined_norms,
     parted=ort_norms.parted_norm,
     prefers=Objective.BYTES,
     summary="standard operators only",
@@ -197,6 +204,7 @@ ORT = Target(
     moves_transposes=True,
     prices=shipped("onnxruntime_x86_64"),
     absorbed=ort_absorbed.absorbed,
+    joined=ort_norms.joined_norms,
     parted=ort_norms.parted_norm,
     summary="ONNX Runtime on a CPU, with operators of its own",
 )
