@@ -8,6 +8,7 @@ from relayout.graph.read import constant_of, is_op, perm_of, shape_of
 from relayout.targets.ort import CONTRIB_DOMAIN, FUSED_MATMUL, FUSED_TYPES
 from relayout.targets.ort_attention import taken_in
 from relayout.targets.ort_norms import norms_of_one_kernel
+from relayout.targets.ort_quantised_convs import joined_transposes
 from relayout.targets.products import has_bias
 
 INTO_PRODUCT = frozenset(
@@ -25,6 +26,11 @@ def absorbed(graph: ir.Graph) -> set[ir.Node]:
     softmaxes = (node for node in graph if is_op(node, "Softmax"))
     norms = (nodes[1:] for nodes in norms_of_one_kernel(graph))
     return folded.union(biases, *map(taken_in, softmaxes), *norms)
+
+
+def absorbed_from_standard(graph: ir.Graph) -> set[ir.Node]:
+    """The same where convolutions on bytes are standard ones, around which it moves Transposes."""
+    return absorbed(graph) | joined_transposes(graph)
 
 
 def _takes_bias(node: ir.Node) -> bool:

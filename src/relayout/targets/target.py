@@ -19,7 +19,16 @@ from relayout.ops.registry import rule_of, shuffles_of
 from relayout.ops.rule import OpRule, barrier
 from relayout.ops.shuffles import NO_SHUFFLES, ShuffleFacts
 from relayout.registry.registry import Registry
-from relayout.targets import litert, nhwc, openvino, ort, ort_absorbed, ort_norms, ort_quantised
+from relayout.targets import (
+    litert,
+    nhwc,
+    openvino,
+    ort,
+    ort_absorbed,
+    ort_norms,
+    ort_quantised,
+    ort_quantised_convs,
+)
 from relayout.targets.channels_last import HWIO, HWOI, KERNELS, OHWI, ChannelsLastKernel
 from relayout.targets.gate import Gate
 from relayout.targets.parted import Parted
@@ -187,7 +196,8 @@ ONNX = Target(
     rules=nhwc.WAY_BACK,
     moves_transposes=True,
     prices=shipped("onnxruntime_x86_64"),
-    absorbed=ort_absorbed.absorbed,
+    absorbed=ort_absorbed.absorbed_from_standard,
+    extra_price=ort_quantised_convs.border_price,
     joined=ort_norms.joined_norms,
     parted=ort_norms.parted_norm,
     prefers=Objective.BYTES,
