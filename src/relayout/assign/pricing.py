@@ -47,10 +47,11 @@ def _weighing(
 
 def _ruler(terms: Terms) -> Ruler:
     if terms.prices is not None:
-        return TimeRuler(terms.dims, terms.prices)
+        return TimeRuler(terms.dims, terms.prices, terms.target.parted)
     profile = terms.target.profile
     limited = profile if profile is not None and profile.limits_transposes else None
-    return BytesRuler(terms.dims, terms.ignores_passes, limited)
+    parted = terms.target.parted if terms.keeps_joined else None
+    return BytesRuler(terms.dims, terms.ignores_passes, limited, parted)
 
 
 class Pricing:

@@ -16,6 +16,7 @@ from relayout.targets.prices.table import RuntimePrices
 from relayout.targets.products import form_price
 from relayout.targets.profiles.profile import Profile
 from relayout.targets.reductions import reduction_price
+from relayout.targets.target import PartedBy
 from relayout.targets.transpose_prices import least_price
 
 
@@ -44,6 +45,8 @@ class BytesRuler:
     ignores_passes: bool
     profile: Profile | None = None
     """The limits of a device, where some Transposes cost more than others by them."""
+    parted: PartedBy | None = None
+    """What reads again where nodes stay apart that a runtime joins, where that counts."""
 
     @property
     def is_uniform(self) -> bool:
@@ -51,7 +54,14 @@ class BytesRuler:
 
     def extra(self, draft: Draft, transport: Transport) -> int:
         counted = draft.moved_bytes if self.ignores_passes else draft.extra_bytes
-        return counted(transport, self.dims)
+        return counted(transport, self.dims) + self._read_again(draft, transport)
+
+    def _read_again(self, draft: Draft, transport: Transport) -> int:
+        if self.parted is None or not isinstance(draft, NodeDraft):
+            return 0
+        lead = transport.inputs[0] if transport.inputs else None
+        parted = self.parted(draft.ways.view, lead)
+        return 0 if parted is None else parted.bytes(self.dims)
 
     def copy(self, tensor: Tensor, stored: StoredOrder | None, wanted: StoredOrder | None) -> int:
         moved, lengths = tensor.bytes_copied(self.dims), tensor.lengths
@@ -71,6 +81,7 @@ class TimeRuler:
 
     dims: Mapping[str, int]
     prices: RuntimePrices
+    parted: PartedBy
 
     @property
     def is_uniform(self) -> bool:
@@ -89,6 +100,8 @@ class TimeRuler:
             form = form_price(view, changes, prices, dims)
             lead = transport.inputs[0] if transport.inputs else None
             form += reduction_price(view, lead, prices, dims)
+            parted = self.parted(view, lead)
+            form += 0 if parted is None else parted.nanoseconds(prices, dims)
         return (views + kernels) * prices.node + inside + form
 
     def copy(self, tensor: Tensor, stored: StoredOrder | None, wanted: StoredOrder | None) -> int:

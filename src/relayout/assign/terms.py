@@ -12,7 +12,14 @@ from relayout.targets.prices.table import RuntimePrices
 from relayout.targets.profiles.profile import profile_of_record
 from relayout.targets.target import ONNX, Target, target_of, with_prices
 
-FLAGS = ("free_inputs", "free_outputs", "keeps_sums", "recomputes", "ignores_passes")
+FLAGS = (
+    "free_inputs",
+    "free_outputs",
+    "keeps_sums",
+    "recomputes",
+    "ignores_passes",
+    "keeps_joined",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +39,8 @@ class Terms:
     """Whether what steps in place of an operator read and write again only decides between equals.
 
     It is neither a Transpose nor a copy, and counts after both where Transposes are counted."""
+    keeps_joined: bool = False
+    """Whether what is read again counts where nodes stay apart that the runtime would join."""
     no_figure_grows: bool = False
     """Whether what is kept has no more of any figure: Transposes, bytes and predicted time.
 

@@ -13,6 +13,7 @@ from relayout.assign.explain import StatedModel
 from relayout.assign.strategies.registry import Budget, Strategy
 from relayout.assign.terms import Terms
 from relayout.graph.io.model import LoadedModel
+from relayout.graph.region import regions_of
 from relayout.ops.measure import Measure, Objective, bytes_of_constants, most_axes
 from relayout.ops.quantised_groups import has_quantised_groups
 from relayout.optimizer.pipeline import Checking, Outcome, Timing, Vanishing, chosen
@@ -62,6 +63,7 @@ class Attempt:
             *([] if terms.recomputes else ["no operator restated"]),
             *(["sums of products as given"] if terms.keeps_sums else []),
             *(["whatever operators read again"] if terms.ignores_passes else []),
+            *(["normalisations joined as given"] if terms.keeps_joined else []),
         )
         again = f"round {self.round_number}: " if self.round_number > 1 else ""
         return again + ", ".join((terms.objective.least, *extras))
@@ -89,6 +91,10 @@ class Trial:
     """Whether constants would take more bytes, where they may not."""
     exceeds: bool = False
     """Whether a tensor would have more axes than the target allows."""
+    simplified: Measure | None = None
+    """The model after the local rules alone, where predicted time may not grow.
+
+    A runtime folds on loading what they fold, so the model as given takes no longer than that."""
     splits: bool = False
     """Whether axes of the model could be split into factors."""
     stated: StatedModel | None = None
@@ -146,7 +152,16 @@ class Trial:
         grew = after.transposes > before.transposes or after.bytes_moved > before.bytes_moved
         if grew and not is_alone:
             return GREW
-        return SLOWER if terms.no_figure_grows and _is_faster(before, after) else ""
+        is_slower = terms.no_figure_grows and self._is_slower
+        return SLOWER if is_slower else ""
+
+    @property
+    def _is_slower(self) -> bool:
+        """Whether what the user gets is predicted to take longer than what it was made of."""
+        if not self.improves:
+            return False
+        known = (self.before, *([] if self.simplified is None else [self.simplified]))
+        return any(_is_faster(each, self.after) for each in known)
 
     @property
     def least(self) -> bool:
@@ -192,7 +207,7 @@ class Search:
         if not first.traded:
             return first
         first.verdict = first.traded
-        for instead in _instead_of(first):
+        for instead in _instead_of(first, parts=self._parts_joined(first)):
             trial = self._better(instead)
             if not trial.traded:
                 return trial
@@ -228,6 +243,17 @@ class Search:
         given = bytes_of_constants(self.prepared.informed.ir)
         return bytes_of_constants(made.ir) > given
 
+    def _parts_joined(self, trial: Trial) -> bool:
+        """Whether nodes that the runtime would join stay apart in what an attempt made."""
+        joined = trial.attempt.terms.target.joined
+        models = (trial.loaded.ir, self.prepared.simplified.ir)
+        made, given = (sum(joined(each.graph) for each in regions_of(model)) for model in models)
+        return made < given
+
+    def _simplified(self, terms: Terms) -> Measure | None:
+        """The prepared model, where an attempt must not take longer than it."""
+        return measured_by(terms, self.prepared.simplified.ir) if terms.no_figure_grows else None
+
     def _exceeds(self, made: LoadedModel, target: Target) -> bool:
         """Whether a tensor has more axes than both the target allows and the given model has."""
         most = target.max_rank
@@ -260,6 +286,7 @@ class Search:
             seconds=time.perf_counter() - since,
             enlarges=terms.target.keep_size and self._enlarges(loaded),
             exceeds=self._exceeds(loaded, terms.target),
+            simplified=self._simplified(terms),
             has_quantised_groups=has_quantised_groups(loaded.ir),
             removed_by=vanishing.steps,
         )
@@ -289,8 +316,11 @@ def _is_faster(one: Measure, other: Measure) -> bool:
     return (other.nanoseconds - one.nanoseconds) * CERTAIN > other.nanoseconds
 
 
-def _instead_of(trial: Trial) -> Iterator[Attempt]:
-    """What to attempt where a trial would give the user more of one figure."""
+def _instead_of(trial: Trial, *, parts: bool) -> Iterator[Attempt]:
+    """What to attempt where a trial would give the user more of one figure.
+
+    `parts`: whether it also keeps nodes apart that the runtime would join.
+    """
     terms, reason = trial.attempt.terms, _why_instead(trial)
     if trial.applied[STATE_AS_EINSUM]:
         products = replace(terms, target=replace(terms.target, einsum=False))
@@ -299,6 +329,9 @@ def _instead_of(trial: Trial) -> Iterator[Attempt]:
     if trial.traded == GREW:
         other = replace(terms, objective=terms.objective.other, ignores_passes=is_count)
         yield Attempt(other, note=f"{reason}the {other.objective.least} were chosen")
+    if trial.traded == SLOWER and parts:
+        joined = replace(terms, keeps_joined=True)
+        yield Attempt(joined, note=f"{reason}normalisations that the runtime joins were kept so")
     if terms.no_figure_grows and terms.target.prices is not None:
         fastest = replace(terms, objective=Objective.TIME)
         yield Attempt(fastest, note=f"{reason}the least time was chosen")

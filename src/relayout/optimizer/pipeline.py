@@ -26,6 +26,7 @@ from relayout.rewrite.einsum import FoldIntoEinsum
 from relayout.rewrite.factors import QuantisedMatrix
 from relayout.rewrite.folding import FoldConstants
 from relayout.rewrite.idle import DropIdle
+from relayout.rewrite.kept_rows import KeepRowsApart
 from relayout.rewrite.kernel_weights import store_weights
 from relayout.rewrite.learn_shape import LearnShape
 from relayout.rewrite.matmul import ExchangeWithVector, FoldIntoGemm, FoldIntoMatMul
@@ -342,10 +343,12 @@ def split_slow_transposes(model: ir.Model, terms: Terms) -> bool:
     """Write Transposes that the target is slow at in another way, where time decides; if any."""
     if terms.prices is None or not terms.rewrites_transposes:
         return False
-    rewrites = (
+    rewrites: list[Rewrite] = [
         DropUnitAxes(terms.prices, terms.dims),
         SplitSlowTranspose(terms.prices, terms.dims),
-    )
+    ]
+    if terms.target.moves_transposes:
+        rewrites.append(KeepRowsApart(terms.prices, terms.dims))
     applied = rewrite_model(model, rewrites)
     name_transposes(model)
     return applied.total() > 0

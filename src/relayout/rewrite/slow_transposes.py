@@ -69,7 +69,7 @@ class SplitSlowTranspose:
         flat = editor.add(
             "Flatten", [moved], {"axis": 1}, before=node, hint=f"{moved.name}_flat", like=moved
         )
-        return _reshaped(flat, shape, node, editor)
+        return reshaped(flat, shape, node, editor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,15 +101,15 @@ class DropUnitAxes:
         bare = Permutation(tuple(kept.index(axis) for axis in order if axis in kept))
         if not can_be_rewritten(shape, lengths):
             return None
-        short = _reshaped(source, [shape[axis] for axis in kept], node, editor)
+        short = reshaped(source, [shape[axis] for axis in kept], node, editor)
         moved = editor.transposed(short, bare, before=node, origin=[node])
-        whole = _reshaped(moved, order.reorder(shape), node, editor)
+        whole = reshaped(moved, order.reorder(shape), node, editor)
         editor.substitute(node.outputs[0], whole, origin=node)
         editor.discard(node)
         return []
 
 
-def _reshaped(value: ir.Value, shape: Sequence[Dim], node: ir.Node, editor: Editor) -> ir.Value:
+def reshaped(value: ir.Value, shape: Sequence[Dim], node: ir.Node, editor: Editor) -> ir.Value:
     """A value in a shape of which at most one length is not known."""
     target = [each if isinstance(each, int) else -1 for each in shape]
     operand = editor.constant(np.asarray(target, np.int64), hint=f"{value.name}_shape", before=node)

@@ -7,6 +7,8 @@ import onnx_ir as ir
 from relayout.graph.read import constant_of, is_op, perm_of, shape_of
 from relayout.targets.ort import CONTRIB_DOMAIN, FUSED_MATMUL, FUSED_TYPES
 from relayout.targets.ort_attention import taken_in
+from relayout.targets.ort_norms import norms_of_one_kernel
+from relayout.targets.ort_quantised_convs import joined_transposes
 from relayout.targets.products import has_bias
 
 INTO_PRODUCT = frozenset(
@@ -22,7 +24,13 @@ def absorbed(graph: ir.Graph) -> set[ir.Node]:
     folded = {node for node in graph if is_op(node, "Transpose") and folds(node)}
     biases = {reader for node in graph if _takes_bias(node) for reader, _ in node.outputs[0].uses()}
     softmaxes = (node for node in graph if is_op(node, "Softmax"))
-    return folded.union(biases, *map(taken_in, softmaxes))
+    norms = (nodes[1:] for nodes in norms_of_one_kernel(graph))
+    return folded.union(biases, *map(taken_in, softmaxes), *norms)
+
+
+def absorbed_from_standard(graph: ir.Graph) -> set[ir.Node]:
+    """The same where convolutions on bytes are standard ones, around which it moves Transposes."""
+    return absorbed(graph) | joined_transposes(graph)
 
 
 def _takes_bias(node: ir.Node) -> bool:

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 
 import onnx_ir as ir
 
-from relayout.graph.read import NodeView, constant_of, is_op, perm_of, shape_of
+from relayout.graph.read import NodeView, constant_of, perm_of, shape_of
 from relayout.layout.moves import Move
 from relayout.layout.permutation import Permutation
 from relayout.ops.measure import item_bytes, lengths_of
+from relayout.targets.neighbours import maker_of, only_reader_of
 from relayout.targets.ort import CONTRIB_DOMAIN
 from relayout.targets.prices.table import RuntimePrices
 
@@ -46,10 +47,10 @@ def taken_in(softmax: ir.Node) -> list[ir.Node]:
     It does where three projections of one tensor meet, scores are scaled and get a mask that is
     computed from an input of the model as (1 - mask) * c, and the heads are joined behind it.
     """
-    masked = _maker(softmax.inputs[0], "Add")
-    scaled = None if masked is None else _maker(masked.inputs[0], "Div", "Mul")
-    scores = None if scaled is None else _maker(scaled.inputs[0], "MatMul")
-    weighted = _reader(softmax.outputs[0], "MatMul")
+    masked = maker_of(softmax.inputs[0], "Add")
+    scaled = None if masked is None else maker_of(masked.inputs[0], "Div", "Mul")
+    scores = None if scaled is None else maker_of(scaled.inputs[0], "MatMul")
+    weighted = only_reader_of(softmax.outputs[0], "MatMul")
     if masked is None or scaled is None or scores is None or weighted is None:
         return []
     if not _is_mask(masked.inputs[1]):
@@ -59,8 +60,8 @@ def taken_in(softmax: ir.Node) -> list[ir.Node]:
         _projection(scores.inputs[1], HEADS_LAST),
         _projection(weighted.inputs[1], HEADS_FORWARD),
     ]
-    joined = _reader(weighted.outputs[0], "Transpose")
-    merged = None if joined is None else _reader(joined.outputs[0], "Reshape")
+    joined = only_reader_of(weighted.outputs[0], "Transpose")
+    merged = None if joined is None else only_reader_of(joined.outputs[0], "Reshape")
     sources = {chain[-1].inputs[0] for chain in chains if chain}
     if not all(chains) or len(sources) != 1 or joined is None or merged is None:
         return []
@@ -72,7 +73,7 @@ def _projection(value: ir.Value | None, order: Permutation) -> list[ir.Node]:
     """The nodes from a product with a constant to heads in some order; none if it is not that."""
     chain: list[ir.Node] = []
     for op_type in PROJECTED:
-        node = _maker(value, op_type)
+        node = maker_of(value, op_type)
         if node is None:
             return []
         chain.append(node)
@@ -82,19 +83,9 @@ def _projection(value: ir.Value | None, order: Permutation) -> list[ir.Node]:
 
 
 def _is_mask(value: ir.Value | None) -> bool:
-    scaled = _maker(value, "Mul")
-    inverted = None if scaled is None else _maker(scaled.inputs[0], "Sub")
+    scaled = maker_of(value, "Mul")
+    inverted = None if scaled is None else maker_of(scaled.inputs[0], "Sub")
     mask = None if inverted is None else inverted.inputs[1]
-    while (node := _maker(mask, "Cast", "Unsqueeze")) is not None:
+    while (node := maker_of(mask, "Cast", "Unsqueeze")) is not None:
         mask = node.inputs[0]
     return inverted is not None and mask is not None and mask.is_graph_input()
-
-
-def _maker(value: ir.Value | None, *op_types: str) -> ir.Node | None:
-    node = None if value is None else value.producer()
-    return node if node is not None and any(is_op(node, each) for each in op_types) else None
-
-
-def _reader(value: ir.Value, op_type: str) -> ir.Node | None:
-    readers = [reader for reader, _ in value.uses()]
-    return readers[0] if len(readers) == 1 and is_op(readers[0], op_type) else None

@@ -28,7 +28,11 @@ from relayout.targets.products import form_price
 from relayout.targets.profiles.profile import Profile
 from relayout.targets.reductions import reduction_price
 from relayout.targets.target import Target
-from relayout.targets.transpose_prices import FLATTEN_TAKES_ANY_TYPE, least_price
+from relayout.targets.transpose_prices import (
+    FLATTEN_TAKES_ANY_TYPE,
+    is_better_kept,
+    least_price,
+)
 
 
 def measure_on(
@@ -95,6 +99,8 @@ class Prediction:
         inside += copies_price(view, self.prices, self.dims)
         inside += self.target.extra_price(view, self.prices, self.dims)
         inside += reduction_price(view, None, self.prices, self.dims)
+        parted = self.target.parted(view, None)
+        inside += 0 if parted is None else parted.nanoseconds(self.prices, self.dims)
         return self.prices.node + inside + form_price(view, AS_GIVEN, self.prices, self.dims)
 
     def _transpose(self, region: Region, node: ir.Node) -> int:
@@ -106,5 +112,7 @@ class Prediction:
             return self.prices.node
         size = item_bytes(source.dtype)
         if self.rewritten and region.version >= FLATTEN_TAKES_ANY_TYPE:
-            return least_price(self.prices, shape, order, size, self.dims)
+            is_kept = self.target.moves_transposes and is_better_kept(node, self.prices, self.dims)
+            views = 2 * self.prices.view() if is_kept else 0
+            return views + least_price(self.prices, shape, order, size, self.dims)
         return self.prices.transpose(Move.of(lengths_of(shape, self.dims), order), size)

@@ -12,15 +12,26 @@ import onnx_ir as ir
 from relayout.errors import RelayoutError
 from relayout.graph.read import NodeView
 from relayout.graph.region import KERNEL_DOMAIN, regions_of
+from relayout.layout.shuffle import StoredOrder
 from relayout.ops.einsum import product_as_einsum
 from relayout.ops.measure import Objective, objective_of
 from relayout.ops.registry import rule_of, shuffles_of
 from relayout.ops.rule import OpRule, barrier
 from relayout.ops.shuffles import NO_SHUFFLES, ShuffleFacts
 from relayout.registry.registry import Registry
-from relayout.targets import litert, nhwc, openvino, ort, ort_absorbed, ort_quantised
+from relayout.targets import (
+    litert,
+    nhwc,
+    openvino,
+    ort,
+    ort_absorbed,
+    ort_norms,
+    ort_quantised,
+    ort_quantised_convs,
+)
 from relayout.targets.channels_last import HWIO, HWOI, KERNELS, OHWI, ChannelsLastKernel
 from relayout.targets.gate import Gate
+from relayout.targets.parted import Parted
 from relayout.targets.prices.table import RuntimePrices, read_prices, shipped
 from relayout.targets.profiles.narrowing import narrowed
 from relayout.targets.profiles.profile import Profile, profile_of
@@ -36,8 +47,20 @@ ExtraPrice: TypeAlias = Callable[[NodeView, RuntimePrices, Mapping[str, int]], i
 """Nanoseconds that a node takes longer than most of its kind."""
 
 
+PartedBy: TypeAlias = Callable[[NodeView, StoredOrder | None], Parted | None]
+"""What is lost where a node reads its first operand in an order."""
+
+
 def _no_extra(_view: NodeView, _prices: RuntimePrices, _dims: Mapping[str, int]) -> int:
     return 0
+
+
+def _none_joined(_graph: ir.Graph) -> int:
+    return 0
+
+
+def _nothing_parted(_view: NodeView, _order: StoredOrder | None) -> Parted | None:
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +88,8 @@ class Target:
     """The axes that a tensor of a result may have, if the given model has none with more."""
     keep_size: bool = False
     """Whether no constant may be stored in two orders."""
+    moves_transposes: bool = False
+    """Whether its runtime moves Transposes through operators, and merges those that meet."""
     matrix_second: bool = False
     """Whether, of forms that move the same, those with a constant as second factor are taken.
 
@@ -86,6 +111,10 @@ class Target:
     """The nodes that a runtime takes into their neighbours, so that they take no time."""
     extra_price: ExtraPrice = field(default=_no_extra, repr=False)
     """What nodes take longer that its runtime copies for, or has several kernels for."""
+    joined: Callable[[ir.Graph], int] = field(default=_none_joined, repr=False)
+    """How many groups of nodes of a graph its runtime joins in the order that they have only."""
+    parted: PartedBy = field(default=_nothing_parted, repr=False)
+    """What is lost where nodes stay apart that its runtime joins in other orders."""
     profile: Profile | None = field(default=None, repr=False)
     """What the device behind the runtime refuses, where that is asked for."""
     prefers: Objective | None = None
@@ -167,8 +196,12 @@ ONNX = Target(
     engine="ort",
     count_above_speed=True,
     rules=nhwc.WAY_BACK,
+    moves_transposes=True,
     prices=shipped("onnxruntime_x86_64"),
-    absorbed=ort_absorbed.absorbed,
+    absorbed=ort_absorbed.absorbed_from_standard,
+    extra_price=ort_quantised_convs.border_price,
+    joined=ort_norms.joined_norms,
+    parted=ort_norms.parted_norm,
     prefers=Objective.BYTES,
     summary="standard operators only",
 )
@@ -180,8 +213,11 @@ ORT = Target(
     fused_attention=True,
     count_above_speed=True,
     rules=ort.RULES | ort_quantised.RULES | nhwc.WAY_BACK,
+    moves_transposes=True,
     prices=shipped("onnxruntime_x86_64"),
     absorbed=ort_absorbed.absorbed,
+    joined=ort_norms.joined_norms,
+    parted=ort_norms.parted_norm,
     summary="ONNX Runtime on a CPU, with operators of its own",
 )
 

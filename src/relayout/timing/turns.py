@@ -6,6 +6,7 @@ import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from random import Random
 from typing import TypeAlias
 
 from relayout.timing.engines import Feeds, RunModel
@@ -51,6 +52,10 @@ class Turns:
     repeats: int = 1
     """How many runs of a model make one sample."""
     taken: dict[str, list[float]] = field(default_factory=dict)
+    last: str = ""
+    """The model that was run last."""
+    random: Random = field(default_factory=lambda: Random(0))
+    """Gives the orders, the same in every contest."""
 
     def until_settled(self, given: str, seconds: float) -> Times:
         """Turns until every model is known to be faster or slower than the given one, or not.
@@ -85,16 +90,23 @@ class Turns:
         self.taken = {name: [] for name in self.calls}
 
     def _turn(self) -> None:
-        """One sample of each, every other time in the reverse order."""
+        """One sample of each, in an order in which none comes after itself.
+
+        Caches take more than one run to fill again, so a model that came after itself now and then
+        would be fast in some pairs, and the median of their ratios one of two extremes.
+        """
         names = list(self.calls)
-        turns = len(self.taken[names[0]])
-        for name in names if turns % 2 == 0 else reversed(names):
+        self.random.shuffle(names)
+        while names[0] == self.last and len(names) > 1:
+            self.random.shuffle(names)
+        for name in names:
             self.taken[name].append(self._sampled(self.calls[name]))
+        self.last = names[-1]
 
     def _sampled(self, call: RunModel) -> float:
         """Seconds a run, after one that brings back into caches what others drove out of them.
 
-        A model follows another one in some turns and itself in others, which would count.
+        Those are not the same for all it may come after.
         """
         call(self.feeds)
         since = self.clock()

@@ -124,9 +124,13 @@ class RuntimePrices:
     def transpose(self, move: Move, item_bytes: float) -> int:
         """Nanoseconds of a Transpose."""
         if self.minds_unit_axes and move.is_hindered:
-            size = int(2 * move.elements * item_bytes)
-            return self.node + self._rate(MoveClass.SCATTER).nanoseconds(move.elements, size)
+            return self.scattered(move, item_bytes)
         return _transpose(self.node, self._rate(move.kind), move, item_bytes)
+
+    def scattered(self, move: Move, item_bytes: float) -> int:
+        """Nanoseconds in which as much is moved element by element."""
+        size = int(2 * move.elements * item_bytes)
+        return self.node + self._rate(MoveClass.SCATTER).nanoseconds(move.elements, size)
 
     def drops_unit_axes(self, move: Move, item_bytes: float) -> bool:
         """Whether a Transpose takes less on a view without axes of length 1."""
