@@ -109,13 +109,41 @@ MODELS = {
         (float[a, b] x, float[3, 4] z) => (float[p, q] y)
         <bool c = {1}> { y = If(c) <then_branch = yes () => (float[p, q] u) { u = Add(x, z) },
         else_branch = no () => (float[p, q] v) { v = Sub(z, x) }> }""",
+    "places of updates": """
+        (float[2, 9, 4] cache, float[a, 3, b] new, int64[c] at) => (float[p, q, r] y)
+        { y = TensorScatter<axis = 1>(cache, new, at) }""",
+    "places of updates in open lengths": """
+        (float[2, 3, a, 4] cache, float[b, 3, c, d] new, int64[2] at) => (float[p, q, r, s] y)
+        { y = TensorScatter(cache, new, at) }""",
+    "an axis that is fed": """
+        (float[a] x, int32 x94) => (float[p] y) { y = CumSum<reverse = 1>(x, x94) }""",
+    "steps that have to be none": """
+        (float[4, 6] x, int64[2] starts, float[4, 6] z) => (float[p, q] y)
+        <int64[2] ends = {4, 6}> { v = Slice(x, starts, ends) y = Mul(v, z) }""",
+    "a product with flags": """
+        (float[5, a, b] x) => (float[p, q, r] y)
+        <float[9, 2] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9}>
+        { y = com.microsoft.FusedMatMul<transA = 1>(x, w) }""",
+    "a quantised product of matrices": """
+        (uint8[a, b] x) => (uint8[p, q] y)
+        <uint8[9, 1] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}, float s = {0.5}, uint8 z = {3}>
+        { y = com.microsoft.QGemm<transA = 1>(x, s, z, w, s, z, , s, z) }""",
+    "quantised terms": """
+        (uint8[a, b] x) => (uint8[p, q] y)
+        <uint8[7, 1] w = {1, 2, 3, 4, 5, 6, 7}, uint8[9, 1] v = {1, 2, 3, 4, 5, 6, 7, 8, 9},
+        float s = {0.5}, uint8 z = {3}>
+        { m = com.microsoft.QLinearAdd(x, s, z, w, s, z, s, z)
+        y = com.microsoft.QGemm(m, s, z, v, s, z, , s, z) }""",
+    "a normalised sum": """
+        (float[a, b, c] x, float[2, 9, 6] r, float[d] s) => (float[p, q, t] y)
+        { y = com.microsoft.SkipLayerNormalization(x, r, s) }""",
 }
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_lengths_that_a_model_needs_are_found(tmp_path: Path, name: str) -> None:
     path = tmp_path / "a.onnx"
-    text = f'<ir_version: 8, opset_import: ["" : 21]> g {MODELS[name]}'
+    text = f'<ir_version: 8, opset_import: ["" : 24, "com.microsoft" : 1]> g {MODELS[name]}'
     onnx.save(onnx.parser.parse_model(text), path)
     verdict = compare(path, path)
     assert verdict.exact

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import onnx
 
 from relayout.verify.proof.lengths import Length, symbol
-from relayout.verify.shapes import elementwise, made, movement, products, sampled, windows
+from relayout.verify.shapes import contrib, elementwise, made, movement, products, sampled, windows
 from relayout.verify.shapes.symbolic import MOST_NUMBERS, WHOLE, Shapes, integers
 
 if TYPE_CHECKING:
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 Nodes = Sequence[onnx.NodeProto]
 STANDARD = ("", "ai.onnx")
-RULES: Mapping[str, Callable[[Shapes, onnx.NodeProto], None]] = {
+Rule = Callable[[Shapes, onnx.NodeProto], None]
+RULES: Mapping[str, Rule] = {
     **elementwise.RULES,
     **made.RULES,
     **movement.RULES,
@@ -58,7 +59,7 @@ class _Reader:
     functions: Mapping[tuple[str, str], onnx.FunctionProto]
 
     @property
-    def _flow(self) -> Mapping[str, Callable[[Shapes, onnx.NodeProto], None]]:
+    def _flow(self) -> Mapping[str, Rule]:
         return {"If": self._branches, "Loop": self._rounds, "Scan": self._slices}
 
     def graph(self, found: Shapes, graph: onnx.GraphProto) -> None:
@@ -73,21 +74,17 @@ class _Reader:
             called = self.functions.get((node.domain, node.op_type))
             if called is not None:
                 self._call(found, node, called)
-            elif node.domain in STANDARD:
-                self._add(found, node)
+                continue
+            rule = self._rule_of(node)
+            if rule is not None:
+                _apply(rule, found, node)
 
-    def _add(self, found: Shapes, node: onnx.NodeProto) -> None:
-        rule = RULES.get(node.op_type) or self._flow.get(node.op_type)
-        if rule is None:
-            return
-        try:
-            rule(found, node)
-        except (IndexError, ValueError, ZeroDivisionError):
-            # Operands that do not fit the operator: whatever a runtime makes of it, nothing is
-            # known of its results.
-            for name in node.output:
-                found.dims.pop(name, None)
-                found.numbers.pop(name, None)
+    def _rule_of(self, node: onnx.NodeProto) -> Rule | None:
+        if node.domain == contrib.DOMAIN:
+            return contrib.RULES.get(node.op_type)
+        if node.domain in STANDARD:
+            return RULES.get(node.op_type) or self._flow.get(node.op_type)
+        return None
 
     def _call(self, found: Shapes, node: onnx.NodeProto, called: onnx.FunctionProto) -> None:
         body = Shapes(equations=found.equations, inner=found.inner)
@@ -132,6 +129,17 @@ class _Reader:
         self.graph(body, graph)
         _as_declared(body, graph.output)
         _hand_over(found, states, found, node.output)
+
+
+def _apply(rule: Rule, found: Shapes, node: onnx.NodeProto) -> None:
+    try:
+        rule(found, node)
+    except (IndexError, ValueError, ZeroDivisionError):
+        # Operands that do not fit the operator: whatever a runtime makes of it, nothing is known of
+        # its results.
+        for name in node.output:
+            found.dims.pop(name, None)
+            found.numbers.pop(name, None)
 
 
 def _as_declared(found: Shapes, ports: Sequence[onnx.ValueInfoProto]) -> None:
