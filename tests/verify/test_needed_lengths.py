@@ -115,6 +115,29 @@ MODELS = {
     "places of updates in open lengths": """
         (float[2, 3, a, 4] cache, float[b, 3, c, d] new, int64[2] at) => (float[p, q, r, s] y)
         { y = TensorScatter(cache, new, at) }""",
+    "windows stated besides": """
+        (float[1, 3, 9, 9] x, float[4, 3, a, b] w) => (float[p, q, r, s] y)
+        { y = Conv<kernel_shape = [9, 7]>(x, w) }""",
+    "windows of steps stated besides": """
+        (float[1, 3, 4] x, float[3, 2, a] w) => (float[p, q, r] y)
+        { y = ConvTranspose<kernel_shape = [9], pads = [1, 2]>(x, w) }""",
+    "what rounds give": """
+        (float[3, 5] x, float[a, b] w) => (float[p, q, r] y)
+        <int64 n = {7}, bool c = {1}>
+        { last, all = Loop(n, c, x) <body = round (int64 i, bool g, float[s, t] u) =>
+        (bool h, float[s, t] v, float[s, t] o) { h = Identity(g) v = Neg(u) o = Transpose(u) }>
+        t = Transpose<perm = [1, 2, 0]>(all) y = MatMul(t, w) }""",
+    "what rounds give that are fed": """
+        (int64 n, float[3, 5] x, float[11, 2] w) => (float[p, q, r] y)
+        <bool c = {1}>
+        { last, all = Loop(n, c, x) <body = round (int64 i, bool g, float[s, t] u) =>
+        (bool h, float[s, t] v, float[s, t] o) { h = Identity(g) v = Neg(u) o = Identity(u) }>
+        t = Transpose<perm = [1, 2, 0]>(all) y = MatMul(t, w) }""",
+    "what slices give": """
+        (float[3, a, 4] x, float[26, 2] w) => (float[p, q, r] y)
+        { all = Scan<num_scan_inputs = 1, scan_input_axes = [1], scan_output_axes = [2],
+        body = one (float[s, t] u) => (float[s, t] o) { o = Neg(u) }>(x)
+        twice = Concat<axis = 2>(all, all) y = MatMul(twice, w) }""",
     "an axis that is fed": """
         (float[a] x, int32 x94) => (float[p] y) { y = CumSum<reverse = 1>(x, x94) }""",
     "steps that have to be none": """
