@@ -95,6 +95,18 @@ def test_a_certificate_of_a_model_with_nodes_kept_holds(tmp_path: Path) -> None:
     assert relayout.check_certificate(json.loads(proof.read_text()), given, output) == []
 
 
+def test_options_that_were_asked_for_are_still_offered(tmp_path: Path) -> None:
+    """What would leave fewer Transposes is known before anything is verified."""
+    text = NOT_FOLLOWED["b"].replace("(float[2,3,p,q] y)", "(float[p,q,r,s] y)")
+    text = text.replace("y = own", "h = own").replace("}", "y = Transpose<perm = [3,2,1,0]>(h) }")
+    for each in (text, MODEL):
+        given = written(each, tmp_path)
+        plain = relayout.optimize(given, suggest=True, verify=False)
+        for comparing in (compare_isolated, is_unknown):
+            found = relayout.optimize(given, suggest=True, comparing=comparing)
+            assert found.offers == plain.offers != ()
+
+
 def test_names_of_nodes_are_taken_as_they_are(tmp_path: Path) -> None:
     """Those with wildcards select no other nodes."""
     given = onnx.parser.parse_model(NOT_FOLLOWED["b"])

@@ -44,7 +44,8 @@ def _with_nodes_kept(
     gate = terms.target.gate.with_names(names)
     terms = replace(terms, target=replace(terms.target, gate=gate))
     made = road.made(search_of(terms), terms, _kept_text(names))
-    made = replace(made, attempts=(*result.dropped(UNSETTLED), *made.attempts))
+    attempts = (*result.dropped(UNSETTLED), *made.attempts)
+    made = replace(made, attempts=attempts, offers=result.offers)
     return road.handed_over(made) if made.changed else None
 
 
