@@ -10,6 +10,9 @@ from typing import Any
 import numpy as np
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
+from onnx.reference.ops.op_batch_normalization import (
+    BatchNormalization_14 as GivenBatchNormalization,
+)
 from onnx.reference.ops.op_conv_transpose import ConvTranspose as GivenConvTranspose
 from onnx.reference.ops.op_loop import Loop as GivenLoop
 from onnx.reference.ops.op_max_pool import MaxPool as GivenMaxPool
@@ -110,7 +113,17 @@ class MaxPool(GivenMaxPool):
         return (windows(x, -np.inf, **options).max(axis=tuple(range(x.ndim, 2 * x.ndim - 2))),)
 
 
-MENDED = (GlobalMaxPool, LRN, LpNormalization, ConvTranspose, Loop, MaxPool)
+class BatchNormalization(GivenBatchNormalization):
+    """By the mean and variance that it is given, as of opset 14 on unless it trains.
+
+    Before, the given one mixes them with those of the data.
+    """
+
+
+MENDED = (
+    *(BatchNormalization, GlobalMaxPool, LRN, LpNormalization, ConvTranspose, Loop),
+    MaxPool,
+)
 
 
 class Reference(ReferenceEvaluator):

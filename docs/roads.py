@@ -40,6 +40,7 @@ OPTIMIZE = (
     Stop("optimizer/result.py", "Result.record", "what was done, as plain data"),
     Stop("report/text.py", "run_text", "and as text, or as JSON"),
     Stop("graph/io/save.py", "Staged.commit", "renamed into place after verdict and report"),
+    Stop("optimizer/settling.py", "settled", "if the verdict is open: less is changed, or nothing"),
 )
 
 COMPILE = (

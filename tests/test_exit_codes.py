@@ -149,10 +149,18 @@ TRANSPOSED = [
 
 
 def test_a_verdict_of_no_writes_nothing(tmp_path: Path) -> None:
-    """Of a comparison that has no memory nothing is known, so the model is not written."""
+    """Of a comparison that has no memory nothing is known, and an interface was to change."""
     given = write(model(TRANSPOSED, inputs=[value("x", [2, 3])]), tmp_path / "in.onnx")
     proof = str(tmp_path / "proof.json")
-    words = ["-o", str(tmp_path / "out.onnx"), "--certificate", proof, "--memory", "0.01"]
+    words = [
+        "-o",
+        str(tmp_path / "out.onnx"),
+        "--certificate",
+        proof,
+        "--memory",
+        "0.01",
+        "--free-inputs",
+    ]
     assert main(["optimize", str(given), *words]) == REFUSED
     assert main(["check", str(given), "--max-transposes", "1"]) == REFUSED
     assert [path.name for path in tmp_path.iterdir()] == ["in.onnx"]

@@ -28,6 +28,8 @@ from relayout.targets.target import ONNX, TARGETS
 
 EQUAL, WRONG, CRASHED, REFUSED, UNJUDGED = "equal", "wrong", "crashed", "refused", "not judged"
 HELD_BACK = "right but not delivered"
+AS_IT_CAME = "delivered as it came"
+"""Verification settled nothing about what was made of it, so the given model took its place."""
 FAILURES = frozenset({WRONG, CRASHED, HELD_BACK})
 PLAIN, TUNED = "compile --plain", "compile"
 COMPILED = (PLAIN, TUNED)
@@ -74,6 +76,9 @@ def _optimised(given: Generated, road: str, objective: str) -> Verdict:
 def _delivered(given: Generated, _: str, objective: str) -> Verdict:
     """A right result that is not delivered is as much of a failure as a wrong one that is."""
     result = relayout.optimize(given.model, minimize=objective)
+    if result.withheld:
+        kind = AS_IT_CAME if result.model is given.model else WRONG
+        return Verdict(VERIFIED, kind, result.withheld)
     if result.accepted:
         return _compared(given.cases, Session.of(result.model, given.runtime), VERIFIED)
     if given.model.opset_import[0].version > NEWEST_OF_ORT:

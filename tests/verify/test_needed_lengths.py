@@ -109,13 +109,64 @@ MODELS = {
         (float[a, b] x, float[3, 4] z) => (float[p, q] y)
         <bool c = {1}> { y = If(c) <then_branch = yes () => (float[p, q] u) { u = Add(x, z) },
         else_branch = no () => (float[p, q] v) { v = Sub(z, x) }> }""",
+    "places of updates": """
+        (float[2, 9, 4] cache, float[a, 3, b] new, int64[c] at) => (float[p, q, r] y)
+        { y = TensorScatter<axis = 1>(cache, new, at) }""",
+    "places of updates in open lengths": """
+        (float[2, 3, a, 4] cache, float[b, 3, c, d] new, int64[2] at) => (float[p, q, r, s] y)
+        { y = TensorScatter(cache, new, at) }""",
+    "windows stated besides": """
+        (float[1, 3, 9, 9] x, float[4, 3, a, b] w) => (float[p, q, r, s] y)
+        { y = Conv<kernel_shape = [9, 7]>(x, w) }""",
+    "windows of steps stated besides": """
+        (float[1, 3, 4] x, float[3, 2, a] w) => (float[p, q, r] y)
+        { y = ConvTranspose<kernel_shape = [9], pads = [1, 2]>(x, w) }""",
+    "what rounds give": """
+        (float[3, 5] x, float[a, b] w) => (float[p, q, r] y)
+        <int64 n = {7}, bool c = {1}>
+        { last, all = Loop(n, c, x) <body = round (int64 i, bool g, float[s, t] u) =>
+        (bool h, float[s, t] v, float[s, t] o) { h = Identity(g) v = Neg(u) o = Transpose(u) }>
+        t = Transpose<perm = [1, 2, 0]>(all) y = MatMul(t, w) }""",
+    "what rounds give that are fed": """
+        (int64 n, float[3, 5] x, float[11, 2] w) => (float[p, q, r] y)
+        <bool c = {1}>
+        { last, all = Loop(n, c, x) <body = round (int64 i, bool g, float[s, t] u) =>
+        (bool h, float[s, t] v, float[s, t] o) { h = Identity(g) v = Neg(u) o = Identity(u) }>
+        t = Transpose<perm = [1, 2, 0]>(all) y = MatMul(t, w) }""",
+    "what slices give": """
+        (float[3, a, 4] x, float[26, 2] w) => (float[p, q, r] y)
+        { all = Scan<num_scan_inputs = 1, scan_input_axes = [1], scan_output_axes = [2],
+        body = one (float[s, t] u) => (float[s, t] o) { o = Neg(u) }>(x)
+        twice = Concat<axis = 2>(all, all) y = MatMul(twice, w) }""",
+    "an axis that is fed": """
+        (float[a] x, int32 x94) => (float[p] y) { y = CumSum<reverse = 1>(x, x94) }""",
+    "steps that have to be none": """
+        (float[4, 6] x, int64[2] starts, float[4, 6] z) => (float[p, q] y)
+        <int64[2] ends = {4, 6}> { v = Slice(x, starts, ends) y = Mul(v, z) }""",
+    "a product with flags": """
+        (float[5, a, b] x) => (float[p, q, r] y)
+        <float[9, 2] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9}>
+        { y = com.microsoft.FusedMatMul<transA = 1>(x, w) }""",
+    "a quantised product of matrices": """
+        (uint8[a, b] x) => (uint8[p, q] y)
+        <uint8[9, 1] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}, float s = {0.5}, uint8 z = {3}>
+        { y = com.microsoft.QGemm<transA = 1>(x, s, z, w, s, z, , s, z) }""",
+    "quantised terms": """
+        (uint8[a, b] x) => (uint8[p, q] y)
+        <uint8[7, 1] w = {1, 2, 3, 4, 5, 6, 7}, uint8[9, 1] v = {1, 2, 3, 4, 5, 6, 7, 8, 9},
+        float s = {0.5}, uint8 z = {3}>
+        { m = com.microsoft.QLinearAdd(x, s, z, w, s, z, s, z)
+        y = com.microsoft.QGemm(m, s, z, v, s, z, , s, z) }""",
+    "a normalised sum": """
+        (float[a, b, c] x, float[2, 9, 6] r, float[d] s) => (float[p, q, t] y)
+        { y = com.microsoft.SkipLayerNormalization(x, r, s) }""",
 }
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_lengths_that_a_model_needs_are_found(tmp_path: Path, name: str) -> None:
     path = tmp_path / "a.onnx"
-    text = f'<ir_version: 8, opset_import: ["" : 21]> g {MODELS[name]}'
+    text = f'<ir_version: 8, opset_import: ["" : 24, "com.microsoft" : 1]> g {MODELS[name]}'
     onnx.save(onnx.parser.parse_model(text), path)
     verdict = compare(path, path)
     assert verdict.exact

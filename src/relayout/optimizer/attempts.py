@@ -37,6 +37,8 @@ CERTAIN = 50
 ENLARGES = "dropped: constants would take more bytes"
 ROUNDING_SHOWS = "dropped: numbers differ at quantisers, as changed rounding makes them"
 
+UNSETTLED = "dropped: it cannot be verified"
+
 FEW_OF = 10
 """One of so many Transposes may be left between quantisers where time is predicted."""
 

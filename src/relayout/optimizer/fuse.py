@@ -30,7 +30,7 @@ from relayout.optimizer.grouping import (
     no_such_node,
     prepared,
 )
-from relayout.optimizer.result import verdict_text
+from relayout.optimizer.result import verdict_text, withheld_for
 from relayout.report.fusion import FusionRecord, Kernels, NodeRecord
 from relayout.report.prompt import at_a_prompt
 from relayout.verify.isolated import compare_isolated
@@ -51,7 +51,7 @@ class FuseResult:
     @property
     def accepted(self) -> bool:
         """Whether the model may be used: unchanged, verified, or not asked to be verified."""
-        return not self.delivery.refused
+        return not self.changed or not self.delivery.refused
 
     @property
     def model(self) -> onnx.ModelProto:
@@ -62,6 +62,16 @@ class FuseResult:
     def verdict(self) -> NumericVerdict | None:
         """None where there was nothing to compare, or no comparison was asked for."""
         return self.delivery.verdict
+
+    @property
+    def is_unsettled(self) -> bool:
+        """Whether verification shows neither that the model is right nor that it is wrong."""
+        return self.changed and self.verdict is not None and self.verdict.status == "unknown"
+
+    def with_delivery(self, delivery: Delivery) -> FuseResult:
+        """What became of it; the verdict is on what was made, whatever is written."""
+        known = replace(delivery, verdict=delivery.verdict or self.verdict)
+        return replace(self, delivery=known)
 
     @property
     def output(self) -> Path | None:
@@ -89,6 +99,7 @@ class FuseResult:
             verdict=verdict_text(verdict, changed=self.changed),
             verified=not self.changed or (verdict is not None and verdict.equal),
             seconds=grouping.seconds,
+            withheld=withheld_for(verdict, changed=self.changed),
         )
 
     def __repr__(self) -> str:
@@ -128,9 +139,10 @@ def fuse(
     metadata "relayout.stop_fusion" of a node does; `keep_function` names functions of the model,
     each call of which is a kernel of its own.
 
-    `output` is a path or a binary file open for writing. Nothing is written if the numbers differ
-    or cannot be compared. `ready` is called with the result before it takes its place: if it
-    raises, nothing does.
+    `output` is a path or a binary file open for writing. Nothing is written if the numbers differ.
+    Where they cannot be compared and nothing is proved, the model is written as it came, with the
+    reason, unless its groups were to be taken apart. `ready` is called with the result before it
+    takes its place: if it raises, nothing does.
     """
     inputs = inputs or NumericOptions()
     limits = Limits(level, max_depth, max_args)
@@ -147,17 +159,24 @@ def fuse(
     made = replace(flat, source=message, editable=None)
     changed = _differ(loaded.source, message)
 
-    def beside(delivery: Delivery) -> tuple[Document, ...]:
-        ready(FuseResult(loaded, made, grouping, changed, delivery))
-        return ()
+    def delivered(result: FuseResult) -> FuseResult:
+        def beside(delivery: Delivery) -> tuple[Document, ...]:
+            ready(result.with_delivery(delivery))
+            return ()
 
-    delivery = deliver(
-        *(loaded, made, place, inputs if verify else None, stage),
-        changed=changed,
-        beside=beside,
-        comparing=comparing,
-    )
-    return FuseResult(loaded, made, grouping, changed, delivery)
+        delivery = deliver(
+            *(loaded, result.made, place, inputs if verify else None, stage),
+            changed=result.changed,
+            beside=beside,
+            comparing=comparing,
+        )
+        return result.with_delivery(delivery)
+
+    result = delivered(FuseResult(loaded, made, grouping, changed, Delivery()))
+    if inline or not result.is_unsettled:
+        return result
+    as_given = Grouping(loaded, options.mode)
+    return delivered(FuseResult(loaded, loaded, as_given, False, result.delivery))
 
 
 def explain(

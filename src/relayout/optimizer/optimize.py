@@ -31,6 +31,7 @@ from relayout.optimizer.prepare import Prepared, as_asked, prepare
 from relayout.optimizer.report_files import ReportFiles
 from relayout.optimizer.result import Result, verdict_text
 from relayout.optimizer.road import Ready, Road
+from relayout.optimizer.settling import settled
 from relayout.targets.prices.table import RuntimePrices
 from relayout.targets.profiles.profile import Profile
 from relayout.targets.target import (
@@ -110,8 +111,11 @@ def optimize(
     have a default, which removes them from the inputs. `inline_functions` writes what functions of
     the model do in the place of their calls, for runtimes that have none.
 
-    `output` is a path or a binary file open for writing. Nothing is written if the numbers differ
-    or cannot be compared. A model for which nothing better was found is written as it came, byte
+    `output` is a path or a binary file open for writing. Nothing is written if the numbers differ.
+    Where they cannot be compared and nothing is proved, nodes that the proof does not follow are
+    kept as given; if that does not settle it, the model is written as it came, with the reason, and
+    nothing is written only where something was asked of its form (its opset, defaults, functions,
+    orders at its border). A model for which nothing better was found is written as it came, byte
     for byte. The proof of the choice is written to `certificate` together with the model, and a
     page for browsers to `report`, with the graphs before and after; both graphs, for Model
     Explorer, into the folder `model_explorer`. With `suggest`, options are
@@ -152,6 +156,7 @@ def optimize(
             raise RelayoutError("a certificate is about the interface as given, not other layouts")
         given = in_asked_layouts(given, input_layouts or {}, output_layouts or {})
     check_names(given, inputs)
+    asked = as_asked(given, opset, fix_defaults=fix_defaults)
     compared = inputs if verify else None
     if inline_functions and proof is not None:
         raise RelayoutError("a certificate is about a model with its functions")
@@ -163,8 +168,8 @@ def optimize(
         found_better=standby.start if starts else lambda: None,
         fix_defaults=fix_defaults,
         inlines=inline_functions,
+        reforms=asked is not given or bool(input_layouts or output_layouts),
     )
-    asked = as_asked(given, opset, fix_defaults=fix_defaults)
     if asked.frozen is not None:
         return road.copied(terms, asked.frozen)
     asked.notices.extend(runtime.check_gate(asked.ir))
@@ -190,7 +195,7 @@ def _best(
         if result.shows_rounding:
             search.drop_kept(ROUNDING_SHOWS)
             result = road.finished(search, careful, ROUGH)
-    return result
+    return settled(road, searching.of, result)
 
 
 def _least_axes(
@@ -252,7 +257,7 @@ def _fastest(
         verdict = verdict_text(result.verdict, changed=True)
         refusals.append(f"{words} is faster, but was not delivered: {verdict}")
     first = results[words_of(terms)]
-    kept = road.as_given(first, searching.of(terms).prepared)
+    kept = road.as_given(first)
     kept.loaded.notices[:] = [*road.given.notices, *refusals]
     return road.handed_over(replace(kept, least=False, measured=measured))
 

@@ -11,7 +11,7 @@ from relayout.optimizer.drawing import Told, drawn_graph, meanings_of
 from relayout.report.html.drawn import DrawnGraph
 from relayout.report.html.page import Card, Chart, Page, PageTable
 from relayout.report.records import Figures, MeasuredRecord, RunRecord
-from relayout.report.text import assumed_notes, bytes_text, offer_line, plural, time_text
+from relayout.report.text import assumed_notes, bytes_text, offer_line, plural, standing, time_text
 
 if TYPE_CHECKING:
     from relayout.optimizer.result import Result
@@ -56,7 +56,7 @@ def _both(result: Result, record: RunRecord) -> tuple[DrawnGraph | None, DrawnGr
 
 def _headline(record: RunRecord) -> str:
     if not record.changed:
-        return "nothing better found: the model is as it was"
+        return standing(record)
     return record.verdict.split("; ")[0]
 
 

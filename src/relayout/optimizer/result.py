@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from relayout.graph.io.digest import digest_of, digest_of_file
 from relayout.graph.io.model import LoadedModel
 from relayout.graph.io.save import to_proto
 from relayout.ops.measure import Measure, bytes_of_constants
+from relayout.optimizer.attempts import KEPT
 from relayout.optimizer.certificates import Taken, certificate_of
 from relayout.optimizer.describe import (
     assumed,
@@ -50,6 +51,9 @@ SAME_FILE = "the same model"
 
 def verdict_text(verdict: NumericVerdict | None, *, changed: bool) -> str:
     """What is known of the numbers of a model that was made."""
+    withheld = withheld_for(verdict, changed=changed)
+    if withheld:
+        return f"{SAME_FILE}, since what was made of it {withheld}"
     if not changed:
         return SAME_FILE
     if verdict is None:
@@ -57,6 +61,11 @@ def verdict_text(verdict: NumericVerdict | None, *, changed: bool) -> str:
     if verdict.status == "unknown":
         return f"cannot be verified, {verdict.reason}; --no-verify writes it anyway"
     return verdict.summary()
+
+
+def withheld_for(verdict: NumericVerdict | None, *, changed: bool) -> str:
+    """Why a model is as it was though something was made of it, which the verdict is on."""
+    return "" if changed or verdict is None else verdict_text(verdict, changed=True)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -108,6 +117,23 @@ class Result:
         return not self.changed or self.verdict is None or self.verdict.equal
 
     @property
+    def is_unsettled(self) -> bool:
+        """Whether verification shows neither that the model is right nor that it is wrong."""
+        return self.changed and self.verdict is not None and self.verdict.status == "unknown"
+
+    @property
+    def withheld(self) -> str:
+        """Why the given model takes the place of what was made of it, if it does."""
+        return withheld_for(self.verdict, changed=self.changed)
+
+    def dropped(self, verdict: str) -> tuple[AttemptRecord, ...]:
+        """What was tried, with what was kept dropped for a reason that showed later."""
+        return tuple(
+            replace(each, verdict=verdict) if each.verdict == KEPT else each
+            for each in self.attempts
+        )
+
+    @property
     def by_factors(self) -> bool:
         """Whether operators worked on the factors of merged axes when layouts were last chosen."""
         return self.chooses and self.rounds[-1].by_factors
@@ -143,6 +169,8 @@ class Result:
         """As `certificate`, of a result that is in this file, or else in memory only."""
         if not self.chooses:
             raise RelayoutError("the model was copied as it is, so there is nothing to prove")
+        if self.withheld:
+            raise RelayoutError("the model is as it was, so there is nothing to prove")
         if not self.choose.proves:
             raise RelayoutError("only the exact strategy proves anything about its choice")
         proof = None if self.verdict is None else self.verdict.proof
@@ -195,6 +223,7 @@ class Result:
             attempts=self.attempts,
             offers=self.offers,
             measured=self.measured,
+            withheld=self.withheld,
         )
 
     def page(self) -> Page:

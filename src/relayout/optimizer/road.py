@@ -14,7 +14,7 @@ from relayout.graph.io.free_interface import free_interface
 from relayout.graph.io.model import LoadedModel
 from relayout.ops.measure import Measure
 from relayout.optimizer.asked_form import written_out
-from relayout.optimizer.attempts import ENLARGES, KEPT, NOTHING_BETTER, Search, Trial
+from relayout.optimizer.attempts import ENLARGES, KEPT, NOTHING_BETTER, UNSETTLED, Search, Trial
 from relayout.optimizer.certificates import Taken
 from relayout.optimizer.delivery import Comparing, Delivery, Stage, deliver
 from relayout.optimizer.pipeline import split_slow_transposes
@@ -48,6 +48,8 @@ class Road:
     fix_defaults: bool = False
     inlines: bool = False
     """Whether functions are written out before a model is compared."""
+    reforms: bool = False
+    """Whether a newer opset, constants in place of defaults or other layouts were asked for."""
 
     def copied(self, terms: Terms, reason: str) -> Result:
         """A model that may not be changed."""
@@ -79,17 +81,30 @@ class Road:
         )
         is_made = is_split or any(each.rewrites for each in trials)
         if not trial.improves or not is_made:
-            result = self.as_given(result, search.prepared)
+            result = self.as_given(result)
         result.loaded.notices.extend(notices)
         return result
 
-    def as_given(self, result: Result, prepared: Prepared) -> Result:
+    def as_given(self, result: Result) -> Result:
         """The model as it came, in place of a result."""
         kept = (fixed(self.given) if self.fix_defaults else self.given).clone()
         kept.notices[:] = result.loaded.notices
         is_fixed = kept.source is not self.given.source
         result = replace(result, loaded=kept, changed=is_fixed, after=result.before, outcomes=())
-        return replace(result, informed=prepared.informed, stated=None)
+        return replace(result, stated=None)
+
+    def stands_in_for(self, result: Result) -> bool:
+        """Whether the model as it came may take a result's place: its form was left to us."""
+        return not (self.inlines or self.reforms or result.choose.terms.frees)
+
+    def stood_in(self, result: Result) -> Result:
+        """The model as it came, delivered in place of a result of which nothing is known."""
+        lacking = (result.lacking[0],) * 2
+        attempts = result.dropped(UNSETTLED)
+        kept = self.as_given(replace(result, least=False, lacking=lacking, attempts=attempts))
+        if self.certificate is not None:
+            kept.loaded.notices.append("no certificate: the model is as it was")
+        return self._delivered(kept, None)
 
     def _taken(self, trials: Sequence[Trial]) -> Iterator[Taken]:
         """The rounds that trials are the best of, each given what the one before it made."""
@@ -122,7 +137,7 @@ class Road:
 
         def beside(delivery: Delivery) -> Iterator[Document]:
             delivered = _as_delivered(result, delivery)
-            if self.certificate is not None and result.chooses:
+            if self.certificate is not None and result.chooses and not result.withheld:
                 proof = delivered.certified(delivery.staged)
                 yield Document(self.certificate, json.dumps(proof).encode())
             if self.reports.are_asked:

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from relayout.report.prompt import ShortRecord
 from relayout.report.records import Assumed
-from relayout.report.text import ROWS_SHOWN, bytes_text, notes, plural
+from relayout.report.text import ROWS_SHOWN, bytes_text, notes, plural, withheld_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,8 @@ class FusionRecord(ShortRecord):
     verified: bool
     seconds: float
     """How long it took to choose the groups."""
+    withheld: str = ""
+    """Why the given model takes the place of what was made of it, if it does."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -173,6 +175,8 @@ def _refusal_table(refusals: Sequence[RefusalRecord]) -> Table:
 def _verdict_line(record: FusionRecord) -> str:
     """The last line a user reads."""
     where = f"; wrote {record.output}" if record.output else ""
+    if record.withheld:
+        return f"{withheld_text(record.withheld)}{where}"
     if not record.figures:
         done = "the groups are taken apart" if record.changed else "there are no groups"
         return f"{done}; {record.verdict}{where}"

@@ -149,6 +149,8 @@ class RunRecord(ShortRecord):
     """Options that would leave fewer Transposes, where they were asked for."""
     measured: MeasuredRecord | None = None
     """How long candidates took, where that was asked for."""
+    withheld: str = ""
+    """Why the given model takes the place of what was made of it, if it does."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

@@ -113,11 +113,21 @@ def verdict_line(record: RunRecord) -> str:
         f"; wrote {record.output}" if record.output else ""
     )
     if not record.changed:
-        return f"nothing better found: the model is as it was{where}"
+        return f"{standing(record)}{where}"
     before, after = record.before.transposes, record.after.transposes
     lacking, still = record.lacking
     kernels = f"{lacking} -> {plural(still, 'node')} without a kernel, " if lacking else ""
     return f"{kernels}{before} -> {plural(after, 'Transpose')}; {record.verdict}{where}"
+
+
+def standing(record: RunRecord) -> str:
+    """Why the model is as it was."""
+    nothing_better = "nothing better found: the model is as it was"
+    return withheld_text(record.withheld) if record.withheld else nothing_better
+
+
+def withheld_text(reason: str) -> str:
+    return f"the model is as it was, since what was made of it {reason}"
 
 
 def figures_table(before: Figures, after: Figures, lacking: tuple[int, int] = (0, 0)) -> Table:

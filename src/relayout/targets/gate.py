@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from glob import escape
 
 import onnx_ir as ir
 
@@ -47,6 +48,10 @@ class Gate:
     def __bool__(self) -> bool:
         return bool(self.selectors)
 
+    def with_names(self, names: Iterable[str]) -> Gate:
+        """The gate, with nodes of these very names besides."""
+        return Gate((*self.selectors, *map(escape, names)))
+
     def keeps(self, view: NodeView) -> bool:
         return any(_selects(selector, view) for selector in self.selectors)
 
@@ -59,7 +64,7 @@ class Gate:
         idle = [each for each in self.selectors if not any(_selects(each, at) for at in found)]
         for name in idle:
             if _kind_of(name) is None:
-                hint = near(name, [_name_of(view.node) for view in found])
+                hint = near(name, [name_of(view.node) for view in found])
                 raise RelayoutError(f"no node is named {quoted(name)}{hint}")
         return idle
 
@@ -75,8 +80,9 @@ def _selects(selector: str, view: NodeView) -> bool:
     if asked is not None:
         asks, text = asked
         return asks(view, text)
-    return fnmatchcase(_name_of(view.node), selector)
+    return fnmatchcase(name_of(view.node), selector)
 
 
-def _name_of(node: ir.Node) -> str:
+def name_of(node: ir.Node) -> str:
+    """What a node is selected by."""
     return node.name or (node.outputs[0].name if node.outputs else "") or ""

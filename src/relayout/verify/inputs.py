@@ -56,6 +56,7 @@ LADDERS: Sequence[Sequence[Draw]] = (
     (
         Draw("whole numbers", normal=False),
         Draw("whole numbers", normal=False, low=1),
+        Draw("whole numbers", normal=False, high=1),
     ),
     (
         Draw("normal", normal=True, high=10, whole=True, override="all", reach=True),
@@ -63,6 +64,7 @@ LADDERS: Sequence[Sequence[Draw]] = (
         Draw("normal", normal=True, whole=True, override="floats"),
         Draw("normal", normal=True),
         Draw("normal", normal=True, low=1),
+        Draw("normal", normal=True, high=1),
     ),
 )
 

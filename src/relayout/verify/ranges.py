@@ -113,6 +113,23 @@ def _count(node: onnx.NodeProto, shapes: Shapes) -> Bounds | None:
     return (ONE, TWO) if length is None else (ONE, plus(length, ONE))
 
 
+def _axis(node: onnx.NodeProto, shapes: Shapes) -> Bounds | None:
+    dims = shapes.of_input(node, 0)
+    return (NONE, len(dims)) if dims else None
+
+
+def _room(node: onnx.NodeProto, shapes: Shapes) -> Bounds | None:
+    """Where an update can begin that is to end inside; at the beginning if lengths are open."""
+    dims, update = shapes.of_input(node, 0), shapes.of_input(node, 1)
+    if not dims or not update:
+        return None
+    axis = next((one.i for one in node.attribute if one.name == "axis"), -2)
+    places, length = dims[axis % len(dims)], update[axis % len(update)]
+    if not isinstance(places, int) or not isinstance(length, int):
+        return NONE, ONE
+    return NONE, max(places - length, NONE) + ONE
+
+
 def _tuples(node: onnx.NodeProto, shapes: Shapes) -> Bounds | None:
     """Places along several axes, of which the shortest counts."""
     dims = shapes.of_input(node, 0) or ()
@@ -139,6 +156,7 @@ def _places_in(table: int) -> Callable[[onnx.NodeProto, Shapes], Bounds | None]:
 
 RULES: dict[tuple[str, int], Callable[[onnx.NodeProto, Shapes], Bounds | None]] = {
     ("ConstantOfShape", 0): _of(ONE, FEW),
+    ("CumSum", 1): _axis,
     ("EmbedLayerNormalization", 0): _places_in(2),
     ("EmbedLayerNormalization", 1): _places_in(4),
     ("Expand", 1): _of(ONE, TWO),
@@ -160,6 +178,7 @@ RULES: dict[tuple[str, int], Callable[[onnx.NodeProto, Shapes], Bounds | None]] 
     ("ScatterElements", 1): _along_axis,
     ("ScatterND", 1): _tuples,
     ("Tile", 1): _of(ONE, FEW),
+    ("TensorScatter", 2): _room,
     ("TopK", 1): _count,
 }
 POSITIVE = frozenset((("BatchNormalization", 4), ("Log", 0), ("Sqrt", 0), ("Upsample", 1)))

@@ -43,6 +43,10 @@ class ModelReader:
     """How often numbers were drawn, by what the draw is called."""
     not_known: dict[str, str] = field(default_factory=dict)
     """By the name of a node's first result, why nothing is known of it."""
+    met_unknown: int = 0
+    """How often a node was met that nothing is known of."""
+    not_followed: dict[str, None] = field(default_factory=dict)
+    """The nodes that nothing is known of, and those whose bodies or functions hold them."""
 
 
 @dataclass
@@ -86,9 +90,12 @@ class LocalValues:
 
     def _run_node(self, node: onnx.NodeProto) -> None:
         operands = tuple(self.get(name) if name else None for name in node.input)
+        met_before = self.program.met_unknown
         results = self._function(node, operands)
         if results is None:
             results = self.results(node, operands)
+        if self.program.met_unknown > met_before:
+            self.program.not_followed[_name_of(node)] = None
         for name, value in zip(node.output, results, strict=False):
             if name:
                 self.values[name] = value
@@ -119,16 +126,17 @@ class LocalValues:
         else:
             return results
         self.program.not_known[node.output[0]] = why
+        self.program.met_unknown += 1
         return self._opaque(call)
 
     def _opaque(self, call: NodeCall) -> list[TermValue]:
         """Results of which only the origin is known."""
         inputs = tuple(exact(call.table, value) for value in call.operands)
-        rank = rank_of(call)
         results = []
         key = self._origin(call)
         for number, output in enumerate(call.node.output):
             origin = ("opaque", key, inputs, number)
+            rank = rank_of(call, number)
             name = call.table.called(call.table.term(*origin), self._call_it(output))
             shape = None if rank is None else [symbol(f"{name}[{axis}]") for axis in range(rank)]
             results.append(call.table.opaque(origin, shape))
@@ -183,6 +191,11 @@ class LocalValues:
 
     def _numbers(self, tensor: onnx.TensorProto) -> Numbers:
         return numbers_of(self.program.table.contents, self.program.data.array(tensor))
+
+
+def _name_of(node: onnx.NodeProto) -> str:
+    """The name that users know a node by: that of its first result if it has none of its own."""
+    return node.name or next(filter(None, node.output), "")
 
 
 def sorted_nodes(nodes: Sequence[onnx.NodeProto]) -> list[onnx.NodeProto]:

@@ -81,6 +81,7 @@ class _ReadAsTerms:
     table: TermTable
     outputs: dict[str, TermValue]
     not_known: dict[str, str]
+    not_followed: dict[str, None]
     values: Mapping[str, TermValue] = field(default_factory=dict)
     """All values of the main graph by name."""
 
@@ -103,7 +104,7 @@ class _ReadAsTerms:
         names = [output.name for output in graph.output]
         local = LocalValues(program, versions)
         outputs = dict(zip(names, local.run(graph, given), strict=True))
-        return cls(table, outputs, program.not_known, local.values)
+        return cls(table, outputs, program.not_known, program.not_followed, local.values)
 
 
 def prove(before: Path, after: Path, *, fix_defaults: bool = False) -> ModelProof:
@@ -225,4 +226,10 @@ def _compared(first: _ReadAsTerms, second: _ReadAsTerms, conditions: tuple[str, 
         for name, value in first.outputs.items()
     )
     ledger = Ledger(dict(sorted((table.ledger or {}).items())), table.near.error)
-    return ModelProof(outputs, tuple(dict.fromkeys(not_known.values())), conditions, ledger)
+    return ModelProof(
+        outputs,
+        tuple(dict.fromkeys(not_known.values())),
+        tuple(first.not_followed | second.not_followed),
+        conditions,
+        ledger,
+    )

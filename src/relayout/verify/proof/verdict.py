@@ -45,11 +45,13 @@ class OutputProof:
 class ModelProof:
     """By output, whether both models give the same for every input and all lengths from 1 on.
 
-    `conditions` are what had to be taken for granted, `not_known` why parts could not be followed.
+    `conditions` are what had to be taken for granted, `not_known` why parts could not be followed,
+    `not_followed` the nodes of either model that are or hold such parts.
     """
 
     outputs: tuple[OutputProof, ...]
     not_known: tuple[str, ...] = ()
+    not_followed: tuple[str, ...] = ()
     conditions: tuple[str, ...] = ()
     ledger: Ledger = field(default_factory=Ledger)
 
@@ -70,7 +72,8 @@ class ModelProof:
     def from_json(cls, data: Mapping[str, Any]) -> ModelProof:
         outputs = tuple(OutputProof(**output) for output in data["outputs"])
         ledger = Ledger(**data["ledger"])
-        return cls(outputs, tuple(data["not_known"]), tuple(data["conditions"]), ledger)
+        lists = {name: tuple(data[name]) for name in ("not_known", "not_followed", "conditions")}
+        return cls(outputs, ledger=ledger, **lists)
 
     def summary(self) -> str:
         """One line for people."""

@@ -234,6 +234,19 @@ def space_to_depth(found: Shapes, node: onnx.NodeProto) -> None:
         found.dims[node.output[0]] = [dims[0], channels, *spatial]
 
 
+def tensor_scatter(found: Shapes, node: onnx.NodeProto) -> None:
+    """Updates are as long as what they are written into but along the axis they are written at."""
+    dims, update = found.of_input(node, 0), found.of_input(node, 1)
+    if dims is None:
+        return
+    found.dims[node.output[0]] = dims
+    if update is None or len(update) != len(dims):
+        return
+    axis = attribute(node, "axis", -2) % len(dims)
+    found.same(update, [update[i] if i == axis else dim for i, dim in enumerate(dims)])
+    found.same(found.of_input(node, 2), dims[:1])
+
+
 RULES: dict[str, Callable[[Shapes, onnx.NodeProto], None]] = {
     "Concat": concat,
     "DepthToSpace": depth_to_space,
@@ -248,6 +261,7 @@ RULES: dict[str, Callable[[Shapes, onnx.NodeProto], None]] = {
     "SpaceToDepth": space_to_depth,
     "Split": split,
     "Squeeze": squeeze,
+    "TensorScatter": tensor_scatter,
     "Tile": tile,
     "Transpose": transpose,
     "Unsqueeze": unsqueeze,

@@ -18,8 +18,13 @@ from relayout.verify.shapes.symbolic import (
 
 
 def matmul(found: Shapes, node: onnx.NodeProto, right_at: int = 1) -> None:
+    product(found, node, found.of_input(node, 0), found.of_input(node, right_at))
+
+
+def product(
+    found: Shapes, node: onnx.NodeProto, left: OpenShape | None, right: OpenShape | None
+) -> None:
     """A vector is a row on the left, and a column on the right."""
-    left, right = found.of_input(node, 0), found.of_input(node, right_at)
     if not left or not right:
         return
     found.equal(left[-1], right[-2] if len(right) > 1 else right[0])
@@ -33,8 +38,8 @@ def quantised_matmul(found: Shapes, node: onnx.NodeProto) -> None:
     matmul(found, node, right_at=3)
 
 
-def gemm(found: Shapes, node: onnx.NodeProto) -> None:
-    left, right = found.of_input(node, 0), found.of_input(node, 1)
+def gemm(found: Shapes, node: onnx.NodeProto, right_at: int = 1) -> None:
+    left, right = found.of_input(node, 0), found.of_input(node, right_at)
     if left is None or right is None or len(left) != 2 or len(right) != 2:
         return
     rows, inner = left[::-1] if attribute(node, "transA", 0) else left

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING
 import onnx
 
 from relayout.verify.proof.lengths import Length, symbol
-from relayout.verify.shapes import elementwise, made, movement, products, sampled, windows
-from relayout.verify.shapes.symbolic import MOST_NUMBERS, WHOLE, Shapes, integers
+from relayout.verify.shapes import contrib, elementwise, made, movement, products, sampled, windows
+from relayout.verify.shapes.symbolic import MOST_NUMBERS, WHOLE, OpenShape, Shapes, integers
 
 if TYPE_CHECKING:
     from relayout.verify.interface import Port
 
 Nodes = Sequence[onnx.NodeProto]
 STANDARD = ("", "ai.onnx")
-RULES: Mapping[str, Callable[[Shapes, onnx.NodeProto], None]] = {
+Rule = Callable[[Shapes, onnx.NodeProto], None]
+RULES: Mapping[str, Rule] = {
     **elementwise.RULES,
     **made.RULES,
     **movement.RULES,
@@ -58,7 +59,7 @@ class _Reader:
     functions: Mapping[tuple[str, str], onnx.FunctionProto]
 
     @property
-    def _flow(self) -> Mapping[str, Callable[[Shapes, onnx.NodeProto], None]]:
+    def _flow(self) -> Mapping[str, Rule]:
         return {"If": self._branches, "Loop": self._rounds, "Scan": self._slices}
 
     def graph(self, found: Shapes, graph: onnx.GraphProto) -> None:
@@ -73,21 +74,17 @@ class _Reader:
             called = self.functions.get((node.domain, node.op_type))
             if called is not None:
                 self._call(found, node, called)
-            elif node.domain in STANDARD:
-                self._add(found, node)
+                continue
+            rule = self._rule_of(node)
+            if rule is not None:
+                _apply(rule, found, node)
 
-    def _add(self, found: Shapes, node: onnx.NodeProto) -> None:
-        rule = RULES.get(node.op_type) or self._flow.get(node.op_type)
-        if rule is None:
-            return
-        try:
-            rule(found, node)
-        except (IndexError, ValueError, ZeroDivisionError):
-            # Operands that do not fit the operator: whatever a runtime makes of it, nothing is
-            # known of its results.
-            for name in node.output:
-                found.dims.pop(name, None)
-                found.numbers.pop(name, None)
+    def _rule_of(self, node: onnx.NodeProto) -> Rule | None:
+        if node.domain == contrib.DOMAIN:
+            return contrib.RULES.get(node.op_type)
+        if node.domain in STANDARD:
+            return RULES.get(node.op_type) or self._flow.get(node.op_type)
+        return None
 
     def _call(self, found: Shapes, node: onnx.NodeProto, called: onnx.FunctionProto) -> None:
         body = Shapes(equations=found.equations, inner=found.inner)
@@ -100,7 +97,7 @@ class _Reader:
         for one in node.attribute:
             body = found.inside()
             self.graph(body, one.g)
-            _hand_over(body, [port.name for port in one.g.output], found, node.output)
+            _hand_over(body, _results(one.g), found, node.output)
 
     def _rounds(self, found: Shapes, node: onnx.NodeProto) -> None:
         """What a round begins with is taken to have one shape in all rounds."""
@@ -111,6 +108,10 @@ class _Reader:
             body.numbers.pop(port.name, None)
         self.graph(body, graph)
         _hand_over(found, states, found, node.output)
+        count, inner = found.numbers_of(node, 0), _results(graph)[1 + len(states) :]
+        rounds = count[0] if count else None
+        for name, one in zip(node.output[len(states) :], inner, strict=True):
+            _stack(found, name, body.dims.get(one), rounds)
 
     def _slices(self, found: Shapes, node: onnx.NodeProto) -> None:
         """Axes that are scanned are equally long; a round sees the others."""
@@ -132,6 +133,21 @@ class _Reader:
         self.graph(body, graph)
         _as_declared(body, graph.output)
         _hand_over(found, states, found, node.output)
+        stacked = node.output[len(states) :]
+        places = integers(node, "scan_output_axes") or [0] * len(stacked)
+        for name, one, axis in zip(stacked, _results(graph)[len(states) :], places, strict=True):
+            _stack(found, name, body.dims.get(one), next(iter(rounds), None), axis)
+
+
+def _apply(rule: Rule, found: Shapes, node: onnx.NodeProto) -> None:
+    try:
+        rule(found, node)
+    except (IndexError, ValueError, ZeroDivisionError):
+        # Operands that do not fit the operator: whatever a runtime makes of it, nothing is known of
+        # its results.
+        for name in node.output:
+            found.dims.pop(name, None)
+            found.numbers.pop(name, None)
 
 
 def _as_declared(found: Shapes, ports: Sequence[onnx.ValueInfoProto]) -> None:
@@ -141,6 +157,19 @@ def _as_declared(found: Shapes, ports: Sequence[onnx.ValueInfoProto]) -> None:
         if dims is not None and len(dims) == len(declared):
             for dim, one in zip(dims, declared, strict=True):
                 found.equal(dim, one.dim_value or None)
+
+
+def _stack(
+    found: Shapes, name: str, dims: OpenShape | None, rounds: Length | None, axis: int = 0
+) -> None:
+    """What each round gives, one after the other along an axis."""
+    if name and dims is not None:
+        place = axis % (len(dims) + 1)
+        found.dims[name] = [*dims[:place], rounds, *dims[place:]]
+
+
+def _results(graph: onnx.GraphProto) -> list[str]:
+    return [port.name for port in graph.output]
 
 
 def _body(node: onnx.NodeProto) -> onnx.GraphProto:

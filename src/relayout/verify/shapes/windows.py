@@ -19,8 +19,17 @@ def conv(found: Shapes, node: onnx.NodeProto, weight_at: int = 1, bias_at: int =
         found.equal(dims[1], times(channels, attribute(node, "group", 1)))
     if bias:
         found.equal(bias[0], weight[0])
-    kernel = integers(node, "kernel_shape") or weight[2:]
-    found.dims[node.output[0]] = [dims[0], weight[0], *_windows(node, dims[2:], list(kernel))]
+    kernel = _kernel(found, node, weight)
+    found.dims[node.output[0]] = [dims[0], weight[0], *_windows(node, dims[2:], kernel)]
+
+
+def _kernel(found: Shapes, node: onnx.NodeProto, weight: OpenShape) -> OpenShape:
+    """The lengths of a window, which may be stated besides those of the weight."""
+    stated = integers(node, "kernel_shape")
+    if stated is None:
+        return weight[2:]
+    found.same(weight[2:], list(stated))
+    return list(stated)
 
 
 def integer_conv(found: Shapes, node: onnx.NodeProto) -> None:
@@ -38,10 +47,10 @@ def conv_transpose(found: Shapes, node: onnx.NodeProto) -> None:
         return
     found.equal(dims[1], weight[0])
     channels = None if weight[1] is None else times(weight[1], attribute(node, "group", 1))
-    kernel = integers(node, "kernel_shape") or weight[2:]
+    kernel = _kernel(found, node, weight)
     spatial: OpenShape = [None] * (len(dims) - 2)
     if text(node, "auto_pad", "NOTSET") == "NOTSET" and integers(node, "output_shape") is None:
-        spatial = _spread(node, dims[2:], list(kernel))
+        spatial = _spread(node, dims[2:], kernel)
     found.dims[node.output[0]] = [dims[0], channels, *spatial]
 
 
