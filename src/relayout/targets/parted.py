@@ -12,6 +12,9 @@ from relayout.graph.read import shape_of
 from relayout.ops.measure import bytes_of, lengths_of
 from relayout.targets.prices.table import RuntimePrices
 
+LONG_RUN = 16
+"""Elements with which a run takes as long as they do, and its beginning nothing more."""
+
 
 @dataclass(frozen=True, slots=True)
 class Parted:
@@ -40,4 +43,4 @@ class Parted:
             return 0
         lengths = lengths_of(shape, dims)
         run = prod(lengths[axis] for axis in self.together)
-        return prod(lengths) // run if run else 0
+        return prod(lengths) // run if 0 < run < LONG_RUN else 0
