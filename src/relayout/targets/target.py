@@ -25,6 +25,7 @@ from relayout.targets import (
     openvino,
     ort,
     ort_absorbed,
+    ort_broadcasts,
     ort_norms,
     ort_quantised,
     ort_quantised_convs,
@@ -191,6 +192,11 @@ def _views(model: ir.Model) -> Iterator[NodeView]:
     return (region.view(node) for region in regions_of(model) for node in region.graph)
 
 
+def ort_parted(view: NodeView, order: StoredOrder | None) -> Parted | None:
+    """What ONNX Runtime loses where a node reads its first operand in an order."""
+    return ort_norms.parted_norm(view, order) or ort_broadcasts.parted_broadcast(view, order)
+
+
 ONNX = Target(
     "onnx",
     engine="ort",
@@ -201,7 +207,7 @@ ONNX = Target(
     absorbed=ort_absorbed.absorbed_from_standard,
     extra_price=ort_quantised_convs.border_price,
     joined=ort_norms.joined_norms,
-    parted=ort_norms.parted_norm,
+    parted=ort_parted,
     prefers=Objective.BYTES,
     summary="standard operators only",
 )
@@ -217,7 +223,7 @@ ORT = Target(
     prices=shipped("onnxruntime_x86_64"),
     absorbed=ort_absorbed.absorbed,
     joined=ort_norms.joined_norms,
-    parted=ort_norms.parted_norm,
+    parted=ort_parted,
     summary="ONNX Runtime on a CPU, with operators of its own",
 )
 

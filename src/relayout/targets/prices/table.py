@@ -174,6 +174,10 @@ class RuntimePrices:
         """Nanoseconds to read and write so many bytes, without starting a kernel."""
         return self.streaming.nanoseconds(0, size)
 
+    def runs(self, count: int) -> int:
+        """Nanoseconds to begin so many runs of elements, however long they are."""
+        return self.moves["rows"].nanoseconds(count, 0)
+
     def _rate(self, kind: MoveClass) -> Rate:
         name = MOVES.get(kind)
         return self.streaming if name is None else self.moves[name]
