@@ -24,7 +24,7 @@ from relayout.assign.problem import (
 )
 from relayout.assign.terms import Terms
 from relayout.assign.variants import NodeVariants
-from relayout.graph.read import constant_of, is_op, shape_of
+from relayout.graph.read import constant_of, is_op, is_transposable, shape_of
 from relayout.infer.colours import infer_colours
 from relayout.layout.layout import Colour, Layout, LayoutClass
 from relayout.layout.shuffle import Shuffle, StoredOrder
@@ -190,6 +190,11 @@ class _Drafting:
         is_sum = terms.keeps_sums and facts_of(draft.node).numbers.sums_products
         return is_sum and transport != draft.given
 
+    def _may_be_copied(self, value: ir.Value) -> bool:
+        """Whether a Transpose takes what a tensor holds; constants are permuted without one."""
+        is_constant = constant_of(value) is not None
+        return is_constant or is_transposable(value.dtype, self.part.root.version)
+
     def _want(self, frame: Frame, order: StoredOrder | None) -> int | None:
         """The place of an order among the candidates of its tensor; None if it cannot be one."""
         if not frame.admits(order):
@@ -198,6 +203,8 @@ class _Drafting:
         place = tensor.place(stored)
         if place is not None or stored is None:
             return place
+        if not self._may_be_copied(tensor.value):
+            return None
         if not tensor.add(stored, is_given=order is None):
             return None
         self.waiting.append((tensor, stored))

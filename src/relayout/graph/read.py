@@ -272,6 +272,15 @@ def schema_of(op_type: str, version: int, domain: str = "") -> onnx.defs.OpSchem
         return None
 
 
+@lru_cache(maxsize=4096)
+def is_transposable(kind: ir.DataType | None, version: int) -> bool:
+    """Whether a Transpose of an opset takes elements of a type; newer types need newer opsets."""
+    schema = schema_of("Transpose", version)
+    if kind is None or schema is None:
+        return True
+    return f"tensor({kind.name.lower()})" in schema.type_constraints[0].allowed_type_strs
+
+
 def view_of(node: ir.Node, opsets: Mapping[str, int], known: KnownValues | None = None) -> NodeView:
     return NodeView(node, version_of(opsets, node.domain), known=known or {})
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import onnx
 import onnx_ir as ir
@@ -32,7 +33,9 @@ def refine_shapes(model: ir.Model) -> Counter[str]:
     found = _inferred(model)
     for value in filter(is_vague, _results(model.graph)):
         better = found.get(str(value.name))
-        refined[LEARN_SHAPE] += better is not None and sharpen(value, better)
+        if better is not None:
+            learn_type(value, better.kind)
+            refined[LEARN_SHAPE] += sharpen(value, better.shape)
     refined[LEARN_SHAPE] += carry_lengths(model)
     return refined
 
@@ -96,7 +99,13 @@ def _results(graph: ir.Graph) -> Iterator[ir.Value]:
             waiting.extend(subgraphs_of(node))
 
 
-def _inferred(model: ir.Model) -> dict[str, Shape]:
+@dataclass(frozen=True, slots=True)
+class _Inferred:
+    shape: Shape
+    kind: ir.TypeProtocol | None
+
+
+def _inferred(model: ir.Model) -> dict[str, _Inferred]:
     """What is inferred for the model as it is now.
 
     Names that it makes up are left out: the same name was made up for something else before.
@@ -106,10 +115,10 @@ def _inferred(model: ir.Model) -> dict[str, Shape]:
         message.opset_import.append(onnx.helper.make_opsetid(domain, version))
     message.graph.CopyFrom(_light_graph(model.graph))
     graphs = nested_bodies(infer_further(message).graph)
-    return {name: shape for graph in graphs for name, shape in _recorded(graph)}
+    return {name: found for graph in graphs for name, found in _recorded(graph)}
 
 
-def _recorded(graph: Body) -> Iterator[tuple[str, Shape]]:
+def _recorded(graph: Body) -> Iterator[tuple[str, _Inferred]]:
     """The values of a graph whose ranks are known; an output is as the graph states it."""
     types = {value.name: value.type for value in graph.value_info}
     if isinstance(graph, onnx.GraphProto):
@@ -117,7 +126,8 @@ def _recorded(graph: Body) -> Iterator[tuple[str, Shape]]:
     for name, declared in types.items():
         if declared.HasField("tensor_type") and declared.tensor_type.HasField("shape"):
             lengths = map(_length, declared.tensor_type.shape.dim)
-            yield name, tuple(None if is_invented(length) else length for length in lengths)
+            shape = tuple(None if is_invented(length) else length for length in lengths)
+            yield name, _Inferred(shape, ir.serde.deserialize_type_proto_for_type(declared))
 
 
 def _length(dim: onnx.TensorShapeProto.Dimension) -> Dim:

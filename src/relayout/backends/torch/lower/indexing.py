@@ -8,6 +8,7 @@ import onnx_ir as ir
 from relayout.backends.torch.lower.axes import normal, parameter, parameter_text
 from relayout.backends.torch.lower.views import dim
 from relayout.backends.torch.program.call import Call, Lowering, PythonExpression, Results, Several
+from relayout.backends.torch.program.dtypes import UNSIGNED
 from relayout.backends.torch.program.scalars import Host, Scalar
 from relayout.backends.torch.runtime import indexing as runtime
 
@@ -21,7 +22,10 @@ def gather(call: Call) -> PythonExpression:
     if picked is not None and picked.rank == 0:
         return f"{call.tensor(0)}.select({axis}, {picked.items[0].text})"
     indices = call.constant(1)
-    if indices is not None and indices.ndim == 1 and min(indices.tolist(), default=0) >= 0:
+    is_vector = indices is not None and indices.ndim == 1
+    # Wide unsigned numbers can be indexed, and not selected.
+    may_select = is_vector and call.dtype(0) not in UNSIGNED
+    if indices is not None and may_select and min(indices.tolist(), default=0) >= 0:
         return f"{call.tensor(0)}.index_select({axis}, {call.tensor(1)})"
     rank = call.rank(0)
     if rank is None and axis < 0:

@@ -19,7 +19,11 @@ def gather(x: Any, indices: Any, axis: int) -> Any:
 
 
 def gather_elements(x: Any, indices: Any, axis: int) -> Any:
-    return torch.gather(x, axis, wrapped(indices, x.shape[axis]))
+    places = wrapped(indices, x.shape[axis])
+    # Torch gathers no unsigned numbers but bytes; their bits are those of signed ones.
+    signed = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
+    kind = signed.get(x.dtype, x.dtype)
+    return torch.gather(x.view(kind), axis, places).view(x.dtype)
 
 
 def gather_nd(x: Any, indices: Any, batch_dims: int) -> Any:
