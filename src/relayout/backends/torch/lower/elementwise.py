@@ -94,23 +94,16 @@ def divide(call: Call) -> PythonExpression:
     if dtype is None:
         return call.helper(numbers.divide, *call.tensors)
     if dtype in UNSIGNED:
-        return call.helper(numbers.divide_unsigned, *_narrow(call))
+        return call.helper(numbers.divide_unsigned, *call.tensors)
     return f'torch.div({left}, {right}, rounding_mode="trunc")'
 
 
-def _narrow(call: Call) -> list[str]:
-    """Operands for which 64 bits with a sign are wide enough."""
-    if call.dtype(0) == ir.DataType.UINT64:
-        raise call.refusal("divides numbers of type uint64, which torch cannot")
-    return call.tensors
-
-
 def modulo(call: Call) -> PythonExpression:
+    if call.dtype(0) in UNSIGNED:
+        return call.helper(numbers.remainder_unsigned, *call.tensors)
     if call.integer("fmod", 0):
         return "torch.fmod({}, {})".format(*call.tensors)
     host = on_numbers(call, "{} % {}", lambda a, b: a % b)
-    if host is None and call.dtype(0) in UNSIGNED:
-        return call.helper(numbers.remainder_unsigned, *_narrow(call))
     return host if host is not None else "torch.remainder({}, {})".format(*call.tensors)
 
 

@@ -18,6 +18,8 @@ from relayout.backends.torch.lower import (
     detection,
     elementwise,
     indexing,
+    machine_learning,
+    ngrams,
     normalization,
     padding,
     pooling,
@@ -46,6 +48,7 @@ FAMILIES = (
     detection,
     elementwise,
     indexing,
+    ngrams,
     normalization,
     padding,
     pooling,
@@ -63,6 +66,7 @@ FAMILIES = (
 DOMAINS: dict[str, tuple[ModuleType, ...]] = {
     "": FAMILIES,
     contrib.DOMAIN: (contrib, quantized_elements),
+    machine_learning.DOMAIN: (machine_learning,),
     training.DOMAIN: (training,),
 }
 

@@ -45,11 +45,23 @@ def maximum_unsigned(a: Any, b: Any) -> Any:
 
 
 def divide_unsigned(a: Any, b: Any) -> Any:
-    return (a.to(torch.int64) // b.to(torch.int64)).to(a.dtype)
+    if a.dtype != torch.uint64:
+        return (a.to(torch.int64) // b.to(torch.int64)).to(a.dtype)
+    left, right = a.view(torch.int64), b.view(torch.int64)
+    # Half of a number has no sign, and twice its quotient is at most one too small.
+    half = (left >> 1) & torch.iinfo(torch.int64).max
+    rough = torch.div(half, right, rounding_mode="floor") << 1
+    rest = (left - rough * right).view(torch.uint64)
+    quotient = rough + (ordered(rest) >= ordered(b))
+    # A divisor with the highest bit goes into a number once or not at all.
+    return torch.where(right < 0, ordered(a) >= ordered(b), quotient).view(torch.uint64)
 
 
 def remainder_unsigned(a: Any, b: Any) -> Any:
-    return (a.to(torch.int64) % b.to(torch.int64)).to(a.dtype)
+    if a.dtype != torch.uint64:
+        return (a.to(torch.int64) % b.to(torch.int64)).to(a.dtype)
+    product = divide_unsigned(a, b).view(torch.int64) * b.view(torch.int64)
+    return (a.view(torch.int64) - product).view(torch.uint64)
 
 
 def wrapped_to(x: Any, low: int, high: int) -> Any:

@@ -9,7 +9,7 @@ import torch
 
 
 def for_each(step: Callable[..., Any], count: int, tensors: Any) -> Any:
-    """Results of a step that takes `count` tensors: operands of a kind lie together, so do these."""
+    """Results of a step of `count` tensors: operands of a kind lie together, and so do these."""
     length = len(tensors) // count
     rows = [step(*tensors[place::length]) for place in range(length)]
     return [result for column in zip(*rows, strict=True) for result in column]

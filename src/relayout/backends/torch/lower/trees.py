@@ -1,0 +1,109 @@
+"""Ensembles of decision trees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from relayout.backends.torch.program.call import Call
+from relayout.backends.torch.runtime import trees as runtime
+from relayout.layout.transport import Array
+
+Places: TypeAlias = NDArray[np.int64]
+
+AGGREGATES = ("mean", "sum", "amin", "amax")
+MEMBER = 6
+"""The mode of conditions that look for a number in a list of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nodes:
+    """Conditions with the leaves after them, so that one number names either."""
+
+    count: int
+    yes: Places
+    no: Places
+    roots: Places
+
+    def depth(self) -> int | None:
+        """How many conditions are on the longest way; None where one goes round."""
+        at, depth = np.unique(self.roots), 0
+        while (inner := at[at < self.count]).size:
+            if depth > self.count:
+                return None
+            at, depth = np.unique([self.yes[inner], self.no[inner]]), depth + 1
+        return depth
+
+
+def tree_ensemble(call: Call) -> str:
+    nodes = _nodes(call)
+    depth = nodes.depth()
+    if depth is None:
+        raise call.refusal("has a tree that leads back into itself")
+    if call.integer("post_transform", 0):
+        raise call.refusal("transforms its results, which runtimes do not do as the standard says")
+    modes = call.attribute_array("nodes_modes")
+    given = (
+        call.table(nodes.roots, "roots"),
+        _tables(call, nodes, modes),
+        sorted({int(mode) for mode in modes}),
+        depth,
+        call.table(_members(call, len(nodes.yes), modes), "members"),
+    )
+    leaves = call.helper(runtime.leaves_of, call.tensor(0), *given)
+    return call.helper(
+        runtime.tree_ensemble,
+        f"{leaves} - {nodes.count}",
+        call.table(call.attribute_array("leaf_weights"), "weights"),
+        call.table(_ints(call, "leaf_targetids"), "targets"),
+        call.integer("n_targets", 1),
+        repr(AGGREGATES[call.integer("aggregate_function", 1)]),
+    )
+
+
+def _ints(call: Call, name: str) -> Places:
+    return np.array(call.ints(name) or (), np.int64)
+
+
+def _nodes(call: Call) -> Nodes:
+    """The nodes of all trees, each leaf leading to itself."""
+    features = _ints(call, "nodes_featureids")
+    count = len(features)
+    leaves = count + np.arange(len(_ints(call, "leaf_targetids")))
+    branches = []
+    for name in ("true", "false"):
+        places = _ints(call, f"nodes_{name}nodeids")
+        is_leaf = _ints(call, f"nodes_{name}leafs") != 0
+        branches.append(np.concatenate([np.where(is_leaf, places + count, places), leaves]))
+    return Nodes(count, branches[0], branches[1], _ints(call, "tree_roots"))
+
+
+def _tables(call: Call, nodes: Nodes, modes: Array) -> str:
+    """What conditions look at, as a tuple of weights with a place for each leaf too."""
+    more = len(nodes.yes) - nodes.count
+    missing = _ints(call, "nodes_missing_value_tracks_true") != 0
+    columns = {
+        "features": _ints(call, "nodes_featureids"),
+        "splits": call.attribute_array("nodes_splits"),
+        "modes": modes,
+    }
+    parts = [call.table(np.pad(column, (0, more)), name) for name, column in columns.items()]
+    parts += [call.table(nodes.yes, "yes"), call.table(nodes.no, "no")]
+    parts += [call.table(np.pad(missing, (0, more)), "missing") if missing.any() else "None"]
+    return f"({', '.join(parts)})"
+
+
+def _members(call: Call, count: int, modes: Array) -> Array:
+    """By node the numbers that its condition looks for, filled up with NaN, which equals none."""
+    dtype = call.attribute_array("nodes_splits").dtype
+    if not (modes == MEMBER).any():
+        return np.zeros((count, 0), dtype)
+    listed = call.attribute_array("membership_values")
+    groups = np.split(listed, np.flatnonzero(np.isnan(listed)) + 1)
+    table = np.full((count, max(map(len, groups))), np.nan, dtype)
+    for node, group in zip(np.flatnonzero(modes == MEMBER), groups, strict=False):
+        table[node, : len(group)] = group
+    return table
