@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from relayout.backends.torch.program.call import Call, Lowering
 from relayout.backends.torch.runtime import lookup as runtime
-
-Numbers: TypeAlias = NDArray[np.int64]
 
 
 def vectorizer(call: Call) -> str:
@@ -31,7 +28,9 @@ def vectorizer(call: Call) -> str:
     return _weighted(call, call.helper(runtime.ngram_counts, *given), columns)
 
 
-def _grams(call: Call, pool: Numbers, columns: Numbers) -> Iterator[tuple[Numbers, Numbers]]:
+def _grams(
+    call: Call, pool: NDArray[np.int64], columns: NDArray[np.int64]
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """The n-grams of each size that counts, and the columns they count in."""
     starts = call.ints("ngram_counts") or ()
     counted = range(call.integer("min_gram_length", 1), call.integer("max_gram_length", 1) + 1)
@@ -43,7 +42,9 @@ def _grams(call: Call, pool: Numbers, columns: Numbers) -> Iterator[tuple[Number
         first += len(grams)
 
 
-def _finder(call: Call, grams: Numbers, tokens: int, columns: Numbers, length: int) -> str:
+def _finder(
+    call: Call, grams: NDArray[np.int64], tokens: int, columns: NDArray[np.int64], length: int
+) -> str:
     """Tables of how n-grams go on after one, two, … tokens, and the columns they count in."""
     found, known, tables = grams[:, 0], tokens, []
     for place in range(1, grams.shape[1]):
@@ -56,7 +57,7 @@ def _finder(call: Call, grams: Numbers, tokens: int, columns: Numbers, length: i
     return f"([{', '.join(tables)}], {call.table(own, 'columns')})"
 
 
-def _weighted(call: Call, counts: str, columns: Numbers) -> str:
+def _weighted(call: Call, counts: str, columns: NDArray[np.int64]) -> str:
     mode = call.string("mode", "TF")
     if mode not in {"TF", "IDF", "TFIDF"}:
         raise call.refusal(f"has the unknown mode {mode!r}")

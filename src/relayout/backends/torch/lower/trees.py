@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,21 +11,19 @@ from relayout.backends.torch.program.call import Call
 from relayout.backends.torch.runtime import trees as runtime
 from relayout.layout.transport import Array
 
-Places: TypeAlias = NDArray[np.int64]
-
 AGGREGATES = ("mean", "sum", "amin", "amax")
 MEMBER = 6
 """The mode of conditions that look for a number in a list of them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Nodes:
+class Forest:
     """Conditions with the leaves after them, so that one number names either."""
 
     count: int
-    yes: Places
-    no: Places
-    roots: Places
+    yes: NDArray[np.int64]
+    no: NDArray[np.int64]
+    roots: NDArray[np.int64]
 
     def depth(self) -> int | None:
         """How many conditions are on the longest way; None where one goes round."""
@@ -39,24 +36,24 @@ class Nodes:
 
 
 def tree_ensemble(call: Call) -> str:
-    nodes = _nodes(call)
-    depth = nodes.depth()
+    forest = _forest(call)
+    depth = forest.depth()
     if depth is None:
         raise call.refusal("has a tree that leads back into itself")
     if call.integer("post_transform", 0):
         raise call.refusal("transforms its results, which runtimes do not do as the standard says")
     modes = call.attribute_array("nodes_modes")
     given = (
-        call.table(nodes.roots, "roots"),
-        _tables(call, nodes, modes),
+        call.table(forest.roots, "roots"),
+        _tables(call, forest, modes),
         sorted({int(mode) for mode in modes}),
         depth,
-        call.table(_members(call, len(nodes.yes), modes), "members"),
+        call.table(_members(call, len(forest.yes), modes), "members"),
     )
     leaves = call.helper(runtime.leaves_of, call.tensor(0), *given)
     return call.helper(
         runtime.tree_ensemble,
-        f"{leaves} - {nodes.count}",
+        f"{leaves} - {forest.count}",
         call.table(call.attribute_array("leaf_weights"), "weights"),
         call.table(_ints(call, "leaf_targetids"), "targets"),
         call.integer("n_targets", 1),
@@ -64,11 +61,11 @@ def tree_ensemble(call: Call) -> str:
     )
 
 
-def _ints(call: Call, name: str) -> Places:
+def _ints(call: Call, name: str) -> NDArray[np.int64]:
     return np.array(call.ints(name) or (), np.int64)
 
 
-def _nodes(call: Call) -> Nodes:
+def _forest(call: Call) -> Forest:
     """The nodes of all trees, each leaf leading to itself."""
     features = _ints(call, "nodes_featureids")
     count = len(features)
@@ -78,12 +75,12 @@ def _nodes(call: Call) -> Nodes:
         places = _ints(call, f"nodes_{name}nodeids")
         is_leaf = _ints(call, f"nodes_{name}leafs") != 0
         branches.append(np.concatenate([np.where(is_leaf, places + count, places), leaves]))
-    return Nodes(count, branches[0], branches[1], _ints(call, "tree_roots"))
+    return Forest(count, branches[0], branches[1], _ints(call, "tree_roots"))
 
 
-def _tables(call: Call, nodes: Nodes, modes: Array) -> str:
+def _tables(call: Call, forest: Forest, modes: Array) -> str:
     """What conditions look at, as a tuple of weights with a place for each leaf too."""
-    more = len(nodes.yes) - nodes.count
+    more = len(forest.yes) - forest.count
     missing = _ints(call, "nodes_missing_value_tracks_true") != 0
     columns = {
         "features": _ints(call, "nodes_featureids"),
@@ -91,7 +88,7 @@ def _tables(call: Call, nodes: Nodes, modes: Array) -> str:
         "modes": modes,
     }
     parts = [call.table(np.pad(column, (0, more)), name) for name, column in columns.items()]
-    parts += [call.table(nodes.yes, "yes"), call.table(nodes.no, "no")]
+    parts += [call.table(forest.yes, "yes"), call.table(forest.no, "no")]
     parts += [call.table(np.pad(missing, (0, more)), "missing") if missing.any() else "None"]
     return f"({', '.join(parts)})"
 
