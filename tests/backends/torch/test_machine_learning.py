@@ -164,6 +164,7 @@ def test_conditions_of_members() -> None:
     ("named", "reason"),
     [
         ({"post_transform": 1}, "transforms its results"),
+        ({"nodes_modes": np.array([6], np.uint8)}, "no attribute 'membership_values'"),
         ({"nodes_truenodeids": [0], "nodes_trueleafs": [0]}, "leads back into itself"),
     ],
 )

@@ -96,11 +96,14 @@ def _tables(call: Call, forest: Forest, modes: Array) -> str:
 def _members(call: Call, count: int, modes: Array) -> Array:
     """By node the numbers that its condition looks for, filled up with NaN, which equals none."""
     dtype = call.attribute_array("nodes_splits").dtype
-    if not (modes == MEMBER).any():
+    nodes = np.flatnonzero(modes == MEMBER)
+    if not nodes.size:
         return np.zeros((count, 0), dtype)
     listed = call.attribute_array("membership_values")
-    groups = np.split(listed, np.flatnonzero(np.isnan(listed)) + 1)
+    groups = np.split(listed, np.flatnonzero(np.isnan(listed)) + 1)[: len(nodes)]
+    if len(groups) < len(nodes):
+        raise call.refusal("has conditions whose members it does not list")
     table = np.full((count, max(map(len, groups))), np.nan, dtype)
-    for node, group in zip(np.flatnonzero(modes == MEMBER), groups, strict=False):
+    for node, group in zip(nodes, groups, strict=True):
         table[node, : len(group)] = group
     return table
