@@ -43,7 +43,7 @@ def _empty(call: Call, value: ir.Value) -> str:
 
 def scan(call: Call) -> Several:
     if call.version < 9:
-        raise call.refusal("has a batch of its own, as up to opset 8")
+        return _scan_of_batch(call)
     graph, count = call.graph("body"), call.integer("num_scan_inputs", 0)
     states = call.arity - count
     body = call.scope.define("body", graph)
@@ -59,6 +59,20 @@ def scan(call: Call) -> Several:
     first, rest = call.tensors[:states], call.tensors[states:]
     given = (f"[{', '.join(first)}]", f"[{', '.join(rest)}]")
     return Several(call.helper(runtime.scan, body, *given, *options), call.results)
+
+
+def _scan_of_batch(call: Call) -> Several:
+    """Up to opset 8 all operands have a batch, and the first one is how long its entries are."""
+    if call.has(0):
+        raise call.refusal("has entries of different lengths, as up to opset 8")
+    count = call.integer("num_scan_inputs", 0)
+    states = call.arity - 1 - count
+    body = call.scope.define("body", call.graph("body"))
+    operands = [call.tensor(index) for index in range(1, call.arity)]
+    given = (f"[{', '.join(operands[:states])}]", f"[{', '.join(operands[states:])}]")
+    directions = list(call.ints("directions") or (0,) * count)
+    text = call.helper(runtime.scan_each, body, *given, directions, call.results - states)
+    return Several(text, call.results)
 
 
 LOWERINGS: dict[str, Lowering] = {"If": if_, "Loop": loop, "Scan": scan}

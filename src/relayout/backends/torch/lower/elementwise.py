@@ -94,23 +94,16 @@ def divide(call: Call) -> PythonExpression:
     if dtype is None:
         return call.helper(numbers.divide, *call.tensors)
     if dtype in UNSIGNED:
-        return call.helper(numbers.divide_unsigned, *_narrow(call))
+        return call.helper(numbers.divide_unsigned, *call.tensors)
     return f'torch.div({left}, {right}, rounding_mode="trunc")'
 
 
-def _narrow(call: Call) -> list[str]:
-    """Operands for which 64 bits with a sign are wide enough."""
-    if call.dtype(0) == ir.DataType.UINT64:
-        raise call.refusal("divides numbers of type uint64, which torch cannot")
-    return call.tensors
-
-
 def modulo(call: Call) -> PythonExpression:
+    if call.dtype(0) in UNSIGNED:
+        return call.helper(numbers.remainder_unsigned, *call.tensors)
     if call.integer("fmod", 0):
         return "torch.fmod({}, {})".format(*call.tensors)
     host = on_numbers(call, "{} % {}", lambda a, b: a % b)
-    if host is None and call.dtype(0) in UNSIGNED:
-        return call.helper(numbers.remainder_unsigned, *_narrow(call))
     return host if host is not None else "torch.remainder({}, {})".format(*call.tensors)
 
 
@@ -207,6 +200,8 @@ def to_dtype(call: Call, dtype: ir.DataType) -> PythonExpression:
     if dtype.name.startswith("FLOAT8"):
         saturates = bool(call.integer("saturate", 1))
         return call.helper(numbers.to_float8, call.tensor(0), call.torch_dtype(dtype), saturates)
+    if dtype == ir.DataType.FLOAT4E2M1:
+        return call.helper(numbers.to_float4, call.tensor(0), call.torch_dtype(dtype))
     if dtype in HELD:
         text = call.helper(numbers.wrapped_to, call.tensor(0), *limits_of(dtype))
         return f"{text}.to({call.torch_dtype(dtype)})"

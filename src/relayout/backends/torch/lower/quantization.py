@@ -8,12 +8,16 @@ from relayout.backends.torch.lower.convolution import convolution_of
 from relayout.backends.torch.program.call import Call, Lowering, Several
 from relayout.backends.torch.program.dtypes import limits_of
 from relayout.backends.torch.runtime import quantization as runtime
+from relayout.backends.torch.runtime.numbers import to_float4
 
 
 def quantize(call: Call) -> str:
     dtype = call.dtype(2) if call.has(2) else None
     named = call.integer("output_dtype", 0)
     dtype = dtype or (ir.DataType(named) if named else ir.DataType.UINT8)
+    if dtype == ir.DataType.FLOAT4E2M1:
+        scaled = call.helper(runtime.scaled, call.tensor(0), call.tensor(1), *_axis_and_block(call))
+        return call.helper(to_float4, scaled, call.torch_dtype(dtype))
     given = (call.tensor(0), call.tensor(1), call.optional(2), call.torch_dtype(dtype))
     limits = None if dtype.name.startswith("FLOAT") else limits_of(dtype)
     return call.helper(runtime.quantize, *given, limits, *_axis_and_block(call))

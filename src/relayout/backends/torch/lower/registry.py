@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from types import ModuleType
 
 import onnx_ir as ir
 
@@ -17,6 +18,8 @@ from relayout.backends.torch.lower import (
     detection,
     elementwise,
     indexing,
+    machine_learning,
+    ngrams,
     normalization,
     padding,
     pooling,
@@ -28,6 +31,8 @@ from relayout.backends.torch.lower import (
     resize,
     sequence,
     signal,
+    stateful,
+    training,
     views,
 )
 from relayout.backends.torch.program.call import Lowering
@@ -43,6 +48,7 @@ FAMILIES = (
     detection,
     elementwise,
     indexing,
+    ngrams,
     normalization,
     padding,
     pooling,
@@ -53,20 +59,22 @@ FAMILIES = (
     resize,
     sequence,
     signal,
+    stateful,
     views,
 )
 
+DOMAINS: dict[str, tuple[ModuleType, ...]] = {
+    "": FAMILIES,
+    contrib.DOMAIN: (contrib, quantized_elements),
+    machine_learning.DOMAIN: (machine_learning,),
+    training.DOMAIN: (training,),
+}
+
 LOWERINGS: dict[tuple[str, str], Lowering] = {
-    **{
-        ("", op_type): lowering
-        for family in FAMILIES
-        for op_type, lowering in family.LOWERINGS.items()
-    },
-    **{
-        (contrib.DOMAIN, op_type): lowering
-        for family in (contrib, quantized_elements)
-        for op_type, lowering in family.LOWERINGS.items()
-    },
+    (domain, op_type): lowering
+    for domain, families in DOMAINS.items()
+    for family in families
+    for op_type, lowering in family.LOWERINGS.items()
 }
 
 

@@ -153,7 +153,7 @@ def _forward(program: Program, draft: ModuleDraft) -> tuple[str, dict[ir.Value, 
 
 def _is_reduced(value: ir.Value, precision: Precision) -> bool:
     is_tensor = value.type is None or isinstance(value.type, ir.TensorType)
-    return is_tensor and value.dtype is not None and precision.of(value.dtype) != value.dtype
+    return is_tensor and value.dtype == ir.DataType.FLOAT != precision.reduced
 
 
 def _dtype(value: ir.Value, precision: Precision) -> str:

@@ -151,10 +151,22 @@ class Call:
     def ints(self, name: str) -> tuple[int, ...] | None:
         return self.view.ints(name)
 
+    def attribute_array(self, name: str) -> Array:
+        """The elements of an attribute that is a tensor."""
+        attribute = self.view.node.attributes.get(name)
+        if attribute is None:
+            raise self.refusal(f"has no attribute {name!r}")
+        array: Array = attribute.as_tensor().numpy()
+        return array
+
     def graph(self, name: str) -> ir.Graph:
         return self.view.node.attributes[name].as_graph()
 
     # -- writing ---------------------------------------------------------------------------------
+
+    def table(self, array: Array, hint: str) -> str:
+        """The expression of a weight that the model has in another form."""
+        return self.scope.draft.weight(ir.tensor(array), hint)
 
     def helper(self, helper: Helper, *arguments: object, **named: object) -> str:
         """A call of a helper, which the module will contain."""

@@ -38,8 +38,9 @@ HELD = {
     ir.DataType.INT4: ir.DataType.INT8,
     ir.DataType.UINT2: ir.DataType.UINT8,
     ir.DataType.UINT4: ir.DataType.UINT8,
+    ir.DataType.FLOAT4E2M1: ir.DataType.FLOAT8E4M3FN,
 }
-"""Types of less than a byte, and the type that their elements are stored in."""
+"""Types of less than a byte, and a type of a byte that has all their numbers."""
 
 UNSIGNED = frozenset((ir.DataType.UINT16, ir.DataType.UINT32, ir.DataType.UINT64))
 """Types that torch stores but hardly computes in."""

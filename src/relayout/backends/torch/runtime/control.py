@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -33,7 +33,7 @@ def loop(
 def scan(
     body: Callable[..., Any],
     state: list[Any],
-    inputs: list[Any],
+    inputs: Sequence[Any],
     input_axes: list[int],
     input_directions: list[int],
     output_axes: list[int],
@@ -55,3 +55,19 @@ def scan(
         for column, axis, backwards in zip(collected, output_axes, output_directions, strict=True)
     ]
     return [*state, *stacked]
+
+
+def scan_each(
+    body: Callable[..., Any],
+    state: list[Any],
+    inputs: list[Any],
+    directions: list[int],
+    outputs: int,
+) -> list[Any]:
+    """Run a body along each entry of a batch, by itself; results have the batch too."""
+    axes, ahead = [0] * len(inputs), [0] * outputs
+    entries = [
+        scan(body, list(entry[: len(state)]), entry[len(state) :], axes, directions, ahead, ahead)
+        for entry in zip(*state, *inputs, strict=True)
+    ]
+    return [torch.stack(column) for column in zip(*entries, strict=True)]

@@ -65,6 +65,8 @@ def as_tensor(value: Any, device: Any) -> Any:
     name = "" if getattr(dtype, "isbuiltin", 1) == 1 else dtype.name
     if name in {"int2", "int4", "uint2", "uint4"}:  # held as bytes
         value = value.astype("int8" if name[0] == "i" else "uint8")
+    if name == "float4_e2m1fn":  # held in a byte likewise
+        value, name = value.astype("float8_e4m3fn"), "float8_e4m3fn"
     if name == "bfloat16" or name.startswith("float8"):
         words = torch.as_tensor(value.view(f"uint{8 * value.itemsize}"))
         return words.view(getattr(torch, name)).to(device)
@@ -86,6 +88,8 @@ def as_array(value: Any, dtype: str) -> Any:
 
     if is_held_as_bytes:
         return value.numpy().astype(getattr(ml_dtypes, dtype))
+    if dtype == "float4e2m1":
+        return value.to(torch.float32).numpy().astype(ml_dtypes.float4_e2m1fn)
     words = value.contiguous().view(torch.uint16 if value.element_size() == 2 else torch.uint8)
     return words.numpy().view(getattr(ml_dtypes, name))
 

@@ -19,9 +19,14 @@ def along(parameter: Any, x: Any, axis: int, block: int) -> Any:
     return parameter.reshape(shape)
 
 
+def scaled(x: Any, scale: Any, axis: int, block: int) -> Any:
+    """Numbers in units of a scale, in its type."""
+    return x.to(scale.dtype) / along(scale, x, axis, block)
+
+
 def quantize(x: Any, scale: Any, zero: Any, dtype: Any, limits: Any, axis: int, block: int) -> Any:
     """`limits` are the least and the largest whole number; None for a type with fractions."""
-    wide = x.to(scale.dtype) / along(scale, x, axis, block)
+    wide = scaled(x, scale, axis, block)
     if limits is None:
         ends = torch.finfo(dtype)
         return wide.clamp(ends.min, ends.max).to(dtype)
