@@ -75,7 +75,7 @@ class Target:
     """Whether it has `com.microsoft.MultiHeadAttention`."""
     raises: bool = True
     """Whether attentions are raised to an operator where it has one."""
-    raises_apart: bool = False
+    raises_apart: bool = field(default=False, repr=False)
     """Whether they are also raised where that saves no Transpose: where the operator is faster."""
     engine: str = ""
     """The name of the runtime that its models are timed in (`timing/engines.py`), if one can be."""
