@@ -118,14 +118,7 @@ class FoldBias:
 
 def _conv_before(value: ir.Value, added: Doubles) -> ir.Node | None:
     """The convolution to whose channels something is added, with a bias that may be changed."""
-    rank, producer = rank_of(value), _only_producer(value)
-    if rank is None or producer is None or value.dtype not in FOLDED_TYPES:
-        return None
-    axis = _only_long_axis(added, rank)
-    if is_op(producer, "Transpose"):
-        perm = perm_of(producer)
-        axis = None if axis is None or perm is None else perm.axes[axis]
-        producer = _only_producer(producer.inputs[0])
+    producer, axis = _made_along(value, added)
     if axis != 1 or producer is None or not is_op(producer, "Conv"):
         return None
     filters = shape_of(producer.inputs[1])
@@ -154,17 +147,26 @@ class _ScalableProduct:
 
 def _linear_before(value: ir.Value | None, gain: Doubles) -> _ScalableProduct | None:
     rank = rank_of(value)
-    producer = _only_producer(value)
-    if producer is None or rank is None or value is None or value.dtype not in FOLDED_TYPES:
-        return None
-    axis = _only_long_axis(gain, rank)
-    if is_op(producer, "Transpose"):
-        perm = perm_of(producer)
-        axis = None if axis is None or perm is None else perm.axes[axis]
-        producer = _only_producer(producer.inputs[0])
-    if axis != rank - 1 or producer is None or not is_op(producer, "Add"):
+    producer, axis = (None, None) if value is None else _made_along(value, gain)
+    if rank is None or axis != rank - 1 or producer is None or not is_op(producer, "Add"):
         return None
     return _linear_of(producer, gain.reshape(-1))
+
+
+def _made_along(value: ir.Value, constant: Doubles) -> tuple[ir.Node | None, int | None]:
+    """What makes a value, before it is transposed, and along which of its axes a constant differs.
+
+    Nothing else may read it; either is None where it is not known.
+    """
+    rank, producer = rank_of(value), _only_producer(value)
+    if rank is None or producer is None or value.dtype not in FOLDED_TYPES:
+        return None, None
+    axis = _only_long_axis(constant, rank)
+    if not is_op(producer, "Transpose"):
+        return producer, axis
+    perm = perm_of(producer)
+    before = None if axis is None or perm is None else perm.axes[axis]
+    return _only_producer(producer.inputs[0]), before
 
 
 def _linear_of(total: ir.Node, gain: Doubles) -> _ScalableProduct | None:

@@ -11,7 +11,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from relayout.backends.torch.choose.plan import Plan  # noqa: E402 - torch may be missing
+from relayout.backends.torch.choose.parts import parts_of  # noqa: E402 - torch may be missing
+from relayout.backends.torch.choose.plan import Plan  # noqa: E402
 from relayout.backends.torch.choose.settings import TuningSettings  # noqa: E402
 from relayout.backends.torch.choose.tuning import groups_of, tuned  # noqa: E402
 from relayout.backends.torch.compiling import program_of  # noqa: E402
@@ -49,6 +50,14 @@ CUT = """
       s = Sigmoid(x)
       t = Tanh(z)
       y = Concat<axis = 1>(s, t) }"""
+
+
+CYCLE = """
+    g (float[1,2,4,4] x, float[1,2,4,4] z) => (float[1,4,4,4] y) {
+      s = Sigmoid(x)
+      t = Mul(s, z)
+      r = Softmax<axis = 3>(s)
+      y = Concat<axis = 1>(t, r) }"""
 
 
 def vocabulary(columns: int) -> str:
@@ -137,3 +146,12 @@ def test_what_is_read_elsewhere_too_stays_outside_of_a_join(
     program = steps_of(CUT, monkeypatch)
     kinds = [sorted(node.op_type for node in step.nodes) for step in program.steps]
     assert sorted(kinds) == [["Concat", "Tanh"], ["Sigmoid"]]
+
+
+def test_what_another_operand_of_a_join_needs_is_computed_before_it() -> None:
+    graph = program_of(parse(CYCLE, 17), device="cuda").model.graph
+    sigmoid, product, softmax, join = graph
+    parts = parts_of(graph, [(sigmoid, product)])
+    assert [part.nodes for part in parts] == [(sigmoid, product), (softmax,), (join,)]
+    parts = parts_of(graph, [])
+    assert [part.nodes for part in parts] == [(sigmoid,), (softmax,), (product, join)]

@@ -33,9 +33,9 @@ WORDS = {
 def joined_where_faster(program: Program, plan: Plan, given: Program | None = None) -> Program:
     """The program as it is, or compiled as one function, which joins kernels of several steps.
 
-    The third way leaves all kernels to Inductor, and the layouts too, if they were others, so that
-    nothing is slower than Inductor alone. All are timed in turns, and as CUDA graphs, so launching
-    kernels costs none of them anything.
+    The third way leaves all kernels to Inductor, and the layouts too, if they were others, in case
+    the others are slower. All are timed in turns, and as CUDA graphs, so launching kernels costs
+    none of them anything.
     """
     if not is_replayed(program):
         return program

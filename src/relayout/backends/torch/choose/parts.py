@@ -53,13 +53,23 @@ def _with_joins(parts: Sequence[GroupPart], opsets: Mapping[str, int]) -> list[G
 
 
 def _tail(part: GroupPart, opsets: Mapping[str, int]) -> tuple[ir.Node, ...]:
-    """The nodes at the end of a part that compute element by element, if no kernel has them."""
+    """The nodes at the end of a part that compute element by element, if no kernel has them.
+
+    What they compute on the way is read by them alone: who else reads it may come before the join.
+    """
     if part.fused is not None:
         return ()
     nodes = part.nodes[is_op(part.nodes[0], "ConvTranspose") :]
     kinds = [fuses_as(view_of(node, opsets)).kind for node in nodes]
-    results = [value for value in part.nodes[-1].outputs if value.uses()]
-    return nodes if len(results) == 1 and max(kinds, default=Kind.OPAQUE) <= Kind.BROADCAST else ()
+    is_closed = all(_is_read_within(node, nodes) for node in nodes[:-1])
+    return nodes if is_closed and max(kinds, default=Kind.OPAQUE) <= Kind.BROADCAST else ()
+
+
+def _is_read_within(node: ir.Node, nodes: Sequence[ir.Node]) -> bool:
+    return all(
+        not value.is_graph_output() and all(use.node in nodes for use in value.uses())
+        for value in node.outputs
+    )
 
 
 def _is_read_once(node: ir.Node) -> bool:

@@ -29,7 +29,7 @@ SLOW = 1e-3
 """Seconds from which on it is worth while on a CPU to have Inductor compile a kernel."""
 
 COMPARED = ("MaxPool", "Concat", "DepthToSpace", "Resize")
-"""Operators that torch has kernels for that reach half of the memory's speed, or less."""
+"""Operators that move data more than they compute: compiled kernels may do that faster."""
 
 
 class InductorProvider(Provider):
@@ -86,6 +86,6 @@ def _spelt(work: Work) -> SpeltAttention | None:
 
 
 def _is_compared(work: RunWork) -> bool:
-    """Whether a node by itself moves data faster in a compiled kernel, as far as is known."""
+    """Whether a compiled kernel for a node by itself is worth a try: its lengths are known."""
     (node,) = work.nodes
     return is_op(node, *COMPARED) and shape_of(node.outputs[0]) is not None
