@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
+import relayout
 from relayout.graph.io.load import load
 from relayout.layout.permutation import Permutation
 from relayout.ops.measure import NOMINAL_RUNS, Objective, measure
@@ -265,3 +266,24 @@ def test_a_body_of_a_loop_counts_several_times() -> None:
         }}"""
     )
     assert measure(load(model).ir).bytes_moved == (1 + NOMINAL_RUNS) * 2 * 4 * 16
+
+
+EMPTY = """g (float[2] h) => (float[2] k, float[a,b,c] y)
+<float[0,5,4] given = {}> {
+    k, y = Scan<num_scan_inputs=1, scan_input_axes=[1], scan_output_axes=[2],
+        body = run (float[2] d, float[0,4] e) => (float[2] w, float[4,0] f) {
+            w = Neg(d)
+            g = Abs(e)
+            f = Transpose<perm=[1,0]>(g)
+        }>(h, given)
+}"""
+
+
+def test_an_empty_tensor_is_sliced_as_it_was() -> None:
+    """ONNX Runtime divides by the length of what stays within the moved axis."""
+    result = relayout.optimize(parse(EMPTY), verify=False).model
+    (scan,) = (node for node in result.graph.node if node.op_type == "Scan")
+    body = next(attribute.g for attribute in scan.attribute if attribute.name == "body")
+    taken = [[d.dim_value for d in v.type.tensor_type.shape.dim] for v in body.input]
+    given = [[d.dim_value for d in v.type.tensor_type.shape.dim] for v in body.output]
+    assert (taken[1], given[1]) == ([0, 4], [4, 0])

@@ -8,7 +8,7 @@ from enum import Enum
 
 import onnx_ir as ir
 
-from relayout.graph.read import NodeView, rank_of
+from relayout.graph.read import NodeView, rank_of, shape_of
 from relayout.layout.permutation import Permutation
 from relayout.ops.facts import OpFacts
 from relayout.ops.kernels import OPAQUE
@@ -175,6 +175,8 @@ def _sliced(
     axes, rank = scan_axes(view, attribute), rank_of(outer.value)
     if rank is None or number >= len(axes) or not -rank <= axes[number] < rank:
         return
+    if any(0 in (shape_of(border.value) or ()) for border in (outer, inner)):
+        return  # ONNX Runtime divides by the length of what stays within the moved axis.
     is_result = outer.side is Side.RESULT
     reads, writes = ((inner,), (outer,)) if is_result else ((outer,), (inner,))
     yield Tie(reads, writes, axes[number] % rank, attribute, number)

@@ -35,6 +35,7 @@ from relayout.rewrite.refine import adopt_shapes, has_vague_moves, refine_shapes
 from relayout.rewrite.slow_transposes import DropUnitAxes, SplitSlowTranspose
 from relayout.rewrite.sparing import sparing
 from relayout.rewrite.splits import GroupTransposedLegs
+from relayout.rewrite.stated import StateForInference
 from relayout.rewrite.transposes import ComposeChain, DropIdentity, FoldConstant, ShareEqual
 from relayout.rewrite.unit_axes import ShareButForUnitAxes, UnitAxisMoveToReshape
 from relayout.rewrite.worklist import Rewrite, rewrite_model
@@ -243,7 +244,10 @@ def _last_rules(target: Target) -> tuple[PipelineStep, ...]:
     found = () if target.weights is not None else (FindBlockMove(),)
     views = (*_on_other_axes(target), UnitAxisMoveToReshape(), JoinReshapes(shortens=True))
     shared = ShareButForUnitAxes()
-    restating = (GroupTransposedLegs(), BiasBesideProduct(), QuantisedMatrix())
+    restating = (
+        *(GroupTransposedLegs(), BiasBesideProduct(), QuantisedMatrix()),
+        StateForInference(),
+    )
     last = (
         *sparing(target.gate, *restating),
         *views,

@@ -14,6 +14,7 @@ from relayout.graph.io.model import SOURCE
 from relayout.graph.io.shared_tensor import SharedTensor
 from relayout.graph.io.value_types import ValueTypes
 from relayout.graph.messages.functions import key_of
+from relayout.graph.messages.inferable import is_inferable
 from relayout.graph.messages.skeleton import sparse_count
 from relayout.graph.messages.walk import Body, bodies_of, is_external
 
@@ -72,6 +73,8 @@ class _Binder:
 
     def _bind_node(self, node: ir.Node, message: onnx.NodeProto) -> None:
         node.meta[SOURCE] = message
+        if not is_inferable(message):
+            _take_back(node, message)
         for source in message.attribute:
             self._bind_attribute(node, source)
         node.meta[ATTRIBUTES] = tuple(node.attributes.values())
@@ -102,6 +105,14 @@ class _Binder:
         tensor = self.files.tensor(source) if is_external(source) else _inline(source)
         tensor.meta[SOURCE] = source
         return tensor
+
+
+def _take_back(node: ir.Node, message: onnx.NodeProto) -> None:
+    """Let a node that was restated for inference be as it was given."""
+    node.attributes.clear()
+    for source in message.attribute:
+        attribute = ir.serde.deserialize_attribute(source)
+        node.attributes[attribute.name] = attribute
 
 
 def _inline(source: onnx.TensorProto) -> ir.TensorProtocol:

@@ -13,6 +13,16 @@ def make_inferable(node: onnx.NodeProto) -> None:
         _state_sides(node)
 
 
+def is_inferable(node: onnx.NodeProto) -> bool:
+    """Whether inference reads a node rightly as it stands."""
+    if node.op_type not in {"Squeeze", "STFT"}:
+        return True
+    restated = onnx.NodeProto()
+    restated.CopyFrom(node)
+    make_inferable(restated)
+    return bool(restated == node)
+
+
 def _sort_axes(node: onnx.NodeProto) -> None:
     """In ascending order: before opset 11 inference passes over axes that follow a larger one."""
     for attribute in node.attribute:
