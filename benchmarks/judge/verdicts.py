@@ -67,10 +67,7 @@ def _optimised(given: Generated, road: str, objective: str) -> Verdict:
         onnx.checker.check_model(result, full_check=True)
     except Exception as error:  # noqa: BLE001 - the checker raises several kinds
         return Verdict(road, WRONG, f"the result is not valid: {_text(error)}")
-    try:
-        return _compared(given.cases, Session.of(result, given.runtime), road)
-    except NotRunError:
-        return _second_opinion(given, result, road)
+    return _right(given, result, road)
 
 
 def _delivered(given: Generated, _: str, objective: str) -> Verdict:
@@ -80,12 +77,20 @@ def _delivered(given: Generated, _: str, objective: str) -> Verdict:
         kind = AS_IT_CAME if result.model is given.model else WRONG
         return Verdict(VERIFIED, kind, result.withheld)
     if result.accepted:
-        return _compared(given.cases, Session.of(result.model, given.runtime), VERIFIED)
+        return _right(given, result.model, VERIFIED)
     if given.model.opset_import[0].version > NEWEST_OF_ORT:
         return Verdict(VERIFIED, UNJUDGED, "ONNX Runtime does not take files of this opset")
     unverified = _optimised(given, ONNX.name, objective)
     kind = HELD_BACK if unverified.kind == EQUAL else unverified.kind
     return Verdict(VERIFIED, kind, str(result))
+
+
+def _right(given: Generated, result: onnx.ModelProto, road: str) -> Verdict:
+    """Whether a result gives what the given model does, by whatever runs it."""
+    try:
+        return _compared(given.cases, Session.of(result, given.runtime), road)
+    except NotRunError:
+        return _second_opinion(given, result, road)
 
 
 def _compared(cases: Sequence[Case], session: Session, road: str) -> Verdict:
