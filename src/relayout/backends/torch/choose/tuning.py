@@ -18,6 +18,7 @@ from relayout.graph.invariants import Signature
 from relayout.graph.region import Region
 from relayout.optimizer.pipeline import Checking, Pass, Pipeline
 from relayout.rewrite.activations import RaiseGelu, RaiseSilu
+from relayout.rewrite.attention_groups import ShareKeys
 from relayout.rewrite.attention_masks import DropIdleMask, RaiseCausal
 from relayout.rewrite.biases import BiasApart, JoinBiases
 from relayout.rewrite.dead import remove_dead
@@ -62,7 +63,7 @@ def _simplified(program: Program) -> Program:
     rewrites: list[Rewrite] = [FoldBatchNormalization(), FoldScale(), FoldBias(), DropIdle()]
     rewrites += [RaiseGelu(), RaiseSilu(), DropIdleMask(), RaiseCausal()]
     if program.device.startswith("cuda"):
-        rewrites += [GemmToMatMul(), JoinBiases(), BiasApart(), JoinProducts()]
+        rewrites += [GemmToMatMul(), JoinBiases(), BiasApart(), JoinProducts(), ShareKeys()]
     fold = Pass("fold and raise for kernels", lambda model: rewrite_model(model, rewrites))
     pipeline = Pipeline((fold, Pass("remove dead nodes", remove_dead)))
     pipeline.run(model, [Checking(Signature.of(model))])
