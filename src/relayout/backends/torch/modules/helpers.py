@@ -9,6 +9,7 @@ import textwrap
 from collections.abc import Iterable
 
 from relayout.backends.torch.program.draft import Helper
+from relayout.graph.invariants import InvariantError
 
 PACKAGE = "relayout.backends.torch."
 
@@ -22,9 +23,11 @@ def closure(helpers: Iterable[Helper]) -> dict[str, str]:
 
 
 def _visit(helper: Helper, found: dict[str, str]) -> None:
-    if helper.__name__ in found:
-        return
     source = textwrap.dedent(inspect.getsource(helper)).rstrip()
+    if helper.__name__ in found:
+        if found[helper.__name__] != source:
+            raise InvariantError(f"two helpers of a module are called {helper.__name__!r}")
+        return
     found[helper.__name__] = source
     for used in _used(helper, source):
         _visit(used, found)

@@ -83,27 +83,27 @@ def source_places(
     """
     steps = torch.arange(new, dtype=torch.float32)
     if coordinates == "asymmetric":
-        return quotient(steps, scale)
+        return divided_one_by_one(steps, scale)
     if coordinates == "align_corners":
         wide = float(torch.tensor(scale, dtype=torch.float32) * length - 1)
-        return quotient(steps * (length - 1), wide or 1.0)
+        return divided_one_by_one(steps * (length - 1), wide or 1.0)
     if coordinates == "pytorch_half_pixel" and new <= 1:
         return torch.zeros(new)
     if coordinates == "tf_crop_and_resize":
         start, end = torch.tensor(roi, dtype=torch.float32)
         if new > 1:
-            way = quotient(steps * (end - start) * (length - 1), new - 1)
+            way = divided_one_by_one(steps * (end - start) * (length - 1), new - 1)
             return start * (length - 1) + way
         return 0.5 * (start + end) * (length - 1) + steps
-    places = quotient(steps + 0.5, scale)
+    places = divided_one_by_one(steps + 0.5, scale)
     if coordinates == "half_pixel_symmetric":
         whole = torch.tensor([scale], dtype=torch.float32) * length
         places = length / 2 * (1 - torch.tensor([float(new)]) / whole) + places
     return places - 0.5
 
 
-def quotient(steps: Any, divisor: float) -> Any:
-    """Divided one by one: torch multiplies by the inverse of a single divisor, which rounds."""
+def divided_one_by_one(steps: Any, divisor: float) -> Any:
+    """As it says: torch multiplies by the inverse of a single divisor, which rounds."""
     return steps / torch.full_like(steps, divisor)
 
 
