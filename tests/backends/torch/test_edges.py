@@ -285,6 +285,21 @@ def test_nearest_pixels_are_those_of_onnx_runtime(coordinates: str, rounding: st
         _agrees(_resize(x, scales, {**attributes, "mode": "nearest"}), {"x": x})
 
 
+@pytest.mark.parametrize("is_open", [False, True])
+@pytest.mark.parametrize("mode", ["reflect", "edge", "wrap"])
+@pytest.mark.parametrize("shape", [(1, 2, 1, 3), (1, 2, 1), (1, 2, 2, 1, 3), (2, 1)])
+def test_padding_may_be_as_long_as_an_axis(
+    shape: tuple[int, ...], mode: str, is_open: bool
+) -> None:
+    x, rank = _counting(*shape), len(shape)
+    for length in (1, 2):
+        pads = np.zeros(2 * rank, np.int64)
+        pads[[rank - 2, -1]] = length if mode == "edge" else 1
+        model = _model("Pad", x, {"p": pads}, {"mode": mode}, is_open=is_open)
+        model.opset_import[0].version = 19
+        _agrees(model, {"x": x})
+
+
 @pytest.mark.parametrize("mode", ["linear", "cubic"])
 @pytest.mark.parametrize(
     "coordinates", ["half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners"]

@@ -23,7 +23,7 @@ def pad(call: Call) -> str:
         return pad_text(call.tensor(0), _without_lead(pads), _value(call))
     rank, outer = len(pads) // 2, _outer(pads)
     is_common = rank in {3, 4, 5} and not any(outer) and min(pads) >= 0
-    if mode in MODES and is_common:
+    if mode in MODES and is_common and (mode != "reflect" or _has_room(call, pads)):
         inner = pads[2:rank] + pads[rank + 2 :]
         return f'{pad_text(call.tensor(0), inner)[:-1]}, mode="{MODES[mode]}")'
     return call.helper(runtime.pad, call.tensor(0), list(pads), "None", repr(mode), "0")
@@ -47,6 +47,16 @@ def _pads(call: Call) -> tuple[int, ...] | None:
 def _outer(pads: tuple[int, ...]) -> tuple[int, ...]:
     rank = len(pads) // 2
     return pads[:2] + pads[rank : rank + 2]
+
+
+def _has_room(call: Call, pads: tuple[int, ...]) -> bool:
+    """Whether each axis is known to be longer than what is reflected, which torch asks for."""
+    rank, shape = len(pads) // 2, call.shape(0)
+    return shape is not None and all(
+        isinstance(length, int) and length > max(pads[axis], pads[rank + axis])
+        for axis, length in enumerate(shape)
+        if pads[axis] or pads[rank + axis]
+    )
 
 
 def _without_lead(pads: tuple[int, ...]) -> tuple[int, ...]:
