@@ -40,6 +40,8 @@ def give_back(editor: Editor, index: int, value: ir.Value) -> None:
             like=value,
             shape=value.shape,
         )
+    # Readers of the body infer nothing through operators of other domains.
+    value.type = value.type or given.type
     graph.outputs[index] = value
 
 
