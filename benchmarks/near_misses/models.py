@@ -18,6 +18,7 @@ from benchmarks.near_misses.steps import (
     conv_transpose,
     einsum,
     gemm,
+    head,
     normalised,
     pool,
     product,
@@ -34,7 +35,8 @@ CAPTURED = (transposed, transposed, binary, product, einsum, gemm, reduced, choi
 WINDOWS = (conv, conv_transpose, pool, padded, resized, transposed, reshaped, reduced)
 PIECES = (reshaped, reshaped, transposed, parted, placed, reduced, normalised, binary, view)
 CONSTANTS = (slope, product, gemm, conv, normalised, quantised, binary, transposed)
-THEMES: tuple[tuple[Step, ...], ...] = (REPEATED, CAPTURED, WINDOWS, PIECES, CONSTANTS)
+ENLARGED = (head, head, head, resized, transposed, placed, parted, binary, conv)
+THEMES: tuple[tuple[Step, ...], ...] = (REPEATED, CAPTURED, WINDOWS, PIECES, CONSTANTS, ENLARGED)
 LENGTHS = (1, 2, 3, 4, 6)
 
 

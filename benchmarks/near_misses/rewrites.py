@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import onnx
@@ -207,7 +208,83 @@ def through_one_axis(rng: random.Random, model: onnx.ModelProto) -> bool:
     return True
 
 
+def multiplied_first(rng: random.Random, model: onnx.ModelProto) -> bool:
+    """A product of channels that are put together and resized, as a sum of resized products.
+
+    Done wrong, a part is resized as another is, or multiplied by what another is, or not resized.
+    """
+    held = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
+    makers = {name: node for node in model.graph.node for name in node.output}
+    fit = [i for i, n in enumerate(model.graph.node) if _is_pointwise(n, held, makers)]
+    if not fit:
+        return False
+    number = rng.choice(fit)
+    conv = model.graph.node[number]
+    source = makers[conv.input[0]]
+    parts = list(source.input) if source.op_type == "Concat" else [conv.input[0]]
+    weights = np.split(held[conv.input[1]], len(parts), axis=1)
+    if rng.random() > RIGHT:
+        rng.shuffle(weights)
+    name, made, terms = _fresh(model, conv.output[0]), [], []
+    for place, (part, weight) in enumerate(zip(parts, weights, strict=True)):
+        model.graph.initializer.append(numpy_helper.from_array(weight, f"{name}w{place}"))
+        resize = makers.get(part)
+        if resize is None or resize.op_type != "Resize" or len(resize.input) != 4:
+            made.append(helper.make_node("Conv", [part, f"{name}w{place}"], [f"{name}t{place}"]))
+        else:
+            sizes = held[resize.input[3]].copy()
+            sizes[1] = len(weight)
+            model.graph.initializer.append(numpy_helper.from_array(sizes, f"{name}z{place}"))
+            small = helper.make_node(
+                "Conv", [resize.input[0], f"{name}w{place}"], [f"{name}c{place}"]
+            )
+            large = onnx.NodeProto()
+            large.CopyFrom(resize)
+            large.input[0], large.input[3] = f"{name}c{place}", f"{name}z{place}"
+            large.output[0] = f"{name}t{place}"
+            made += [small, large]
+        terms.append(f"{name}t{place}")
+    terms = terms if rng.random() < RIGHT + 0.2 else [rng.choice(terms) for _ in terms]
+    total = terms[0]
+    for place, term in enumerate(terms[1:]):
+        made.append(helper.make_node("Add", [total, term], [f"{name}s{place}"]))
+        total = f"{name}s{place}"
+    made += _with_bias(rng, conv, total, made)
+    del model.graph.node[number]
+    for one in reversed(made):
+        model.graph.node.insert(number, one)
+    return True
+
+
+def _with_bias(
+    rng: random.Random, conv: onnx.NodeProto, total: str, made: Sequence[onnx.NodeProto]
+) -> list[onnx.NodeProto]:
+    """The bias of a convolution on one of the products, and the sum of these as its result."""
+    if len(conv.input) > 2:
+        products = [node for node in made if node.op_type == "Conv"]
+        times = 1 if rng.random() < RIGHT + 0.2 else 2
+        for node in rng.sample(products, min(times, len(products))):
+            node.input.append(conv.input[2])
+    return [helper.make_node("Identity", [total], [conv.output[0]])]
+
+
+def _is_pointwise(
+    node: onnx.NodeProto, held: dict[str, np.ndarray[Any, Any]], makers: dict[str, onnx.NodeProto]
+) -> bool:
+    """Whether a convolution sees one pixel at a time, of channels that were resized."""
+    if node.op_type != "Conv" or node.input[1] not in held or node.input[0] not in makers:
+        return False
+    source, attributes = makers[node.input[0]], {a.name: a for a in node.attribute}
+    parts = list(source.input) if source.op_type == "Concat" else [node.input[0]]
+    if source.op_type == "Concat" and next(a.i for a in source.attribute if a.name == "axis") != 1:
+        return False
+    is_resized = any(name in makers and makers[name].op_type == "Resize" for name in parts)
+    is_plain = not attributes.keys() & {"strides", "pads", "group", "auto_pad"}
+    weight = held[node.input[1]]
+    return is_resized and is_plain and weight[0, 0].size == 1 and weight.shape[1] % len(parts) == 0
+
+
 REWRITES: tuple[Edit, ...] = (
     two_transposes, around_node, around_node, around_node, swap_commutative, product_turned,
-    store_turned, through_one_axis,
+    store_turned, through_one_axis, multiplied_first, multiplied_first,
 )  # fmt: skip

@@ -169,6 +169,27 @@ def conv(b: Builder) -> None:
     b.add("Conv", inputs, group=groups, **_window(b, len(space), kernel))
 
 
+def head(b: Builder) -> None:
+    """A product of channels, some of which were resized."""
+    name = b.pick([3, 4])
+    batch, channels, *space = b.shape(name)
+    sizes = [b.rng.choice([2, 3, 4, n]) for n in space]
+    told = b.constant(np.array([batch, channels, *sizes], np.int64))
+    mode = b.rng.choice(["nearest", "linear"])
+    alike = [n for n in b.values() if b.shape(n) == b.shape(name)]
+    parts = [
+        b.add("Resize", [b.rng.choice([name, *alike]), "", "", told], mode=mode)
+        for _ in range(b.rng.choice([1, 1, 2]))
+    ]
+    fit = [n for n in b.values() if b.shape(n) == (batch, channels, *sizes)]
+    parts += [b.rng.choice(fit) for _ in range(b.rng.randrange(3))]
+    b.rng.shuffle(parts)
+    whole = b.add("Concat", parts, axis=1) if len(parts) > 1 else parts[0]
+    outputs = b.rng.choice([1, 2, 3])
+    weight = b.drawn([outputs, channels * len(parts), *([1] * len(space))])
+    b.add("Conv", [whole, weight, *([b.drawn([outputs])] if b.rng.random() < 0.6 else [])])
+
+
 def conv_transpose(b: Builder) -> None:
     name = b.pick([3, 4])
     _, channels, *space = b.shape(name)

@@ -18,6 +18,7 @@ from relayout.report.trace import Span
 from relayout.rewrite.atoms import MOST_AXES, JoinReshapes, RaiseSplit, SinkMerge
 from relayout.rewrite.attention import JoinHeads, RaiseAttention
 from relayout.rewrite.attention_left import spelt_out
+from relayout.rewrite.before_resize import ProductBeforeResize
 from relayout.rewrite.beside import BiasBesideProduct
 from relayout.rewrite.block_moves import FindBlockMove, TakeInBlockMove
 from relayout.rewrite.chains import CanonicalChain
@@ -124,7 +125,7 @@ def local_rules(target: Target) -> Pipeline:
     """
     store = Pass("store weights", lambda model: store_weights(model, target))
     shaped = _with_shapes(_rules(target, lambda: simplifying(target))).steps
-    return Pipeline((store, *shaped, *_attentions(target), NAMING))
+    return Pipeline((store, *shaped, *_before_resizing(target), *_attentions(target), NAMING))
 
 
 def learn_shapes(model: ir.Model) -> ir.Model:
@@ -163,6 +164,7 @@ def chosen(
         Pass(CHOICE, choose),
         Pass("define kernels", define_kernels),
         *_local_rules(target),
+        *_before_resizing(target),
         *_last_rules(target),
         NAMING,
     )
@@ -205,6 +207,15 @@ def _attentions(target: Target) -> tuple[PipelineStep, ...]:
         return ()
     raising = (RaiseAttention(target), *sparing(target.gate, JoinHeads()))
     step = Pass(RAISE_ATTENTIONS, lambda model: rewrite_model(model, raising))
+    return (Followed(step, _rules(target, lambda: simplifying(target))),)
+
+
+def _before_resizing(target: Target) -> tuple[PipelineStep, ...]:
+    """Products of fewer pixels, where it is known what products take."""
+    if target.prices is None:
+        return ()
+    moving = sparing(target.gate, ProductBeforeResize())
+    step = Pass("multiply before resizing", lambda model: rewrite_model(model, moving))
     return (Followed(step, _rules(target, lambda: simplifying(target))),)
 
 

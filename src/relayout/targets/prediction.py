@@ -27,6 +27,7 @@ from relayout.targets.prices.table import RuntimePrices
 from relayout.targets.products import form_price
 from relayout.targets.profiles.profile import Profile
 from relayout.targets.reductions import reduction_price
+from relayout.targets.resized_products import enlarged_price
 from relayout.targets.target import Target
 from relayout.targets.transpose_prices import (
     FLATTEN_TAKES_ANY_TYPE,
@@ -99,6 +100,7 @@ class Prediction:
         inside += copies_price(view, self.prices, self.dims)
         inside += self.target.extra_price(view, self.prices, self.dims)
         inside += reduction_price(view, None, self.prices, self.dims)
+        inside += enlarged_price(view, self.prices, self.dims)
         parted = self.target.parted(view, None)
         inside += 0 if parted is None else parted.nanoseconds(self.prices, self.dims)
         return self.prices.node + inside + form_price(view, AS_GIVEN, self.prices, self.dims)

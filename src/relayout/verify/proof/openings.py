@@ -1,13 +1,13 @@
-"""Elementwise terms taken apart again: their operands, as a value of that term holds them."""
+"""Terms taken apart again: their operands, as a value of such a term holds them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from relayout.verify.proof.lengths import Length, quotient, times
 from relayout.verify.proof.pieces import FREE, Dim, Piece, coalesced, refined, split
-from relayout.verify.proof.table import TermTable, TermValue
+from relayout.verify.proof.table import NotKnownError, TermTable, TermValue
 
 _Pairs = list[tuple[Piece, Piece]]
 """Pieces of a result and, by each, what an operand counts there."""
@@ -24,6 +24,71 @@ class Making:
     kind: str
     dims: tuple[Dim, ...]
     operands: tuple[TermValue, ...]
+
+
+@dataclass(frozen=True)
+class AxisMaking:
+    """An operator that does something along some axes, and nothing along the others.
+
+    Its operands have the rank of the result, and the same indices along the other axes.
+    """
+
+    kind: str
+    dims: tuple[Dim, ...]
+    operands: tuple[TermValue, ...]
+    axes: tuple[int, ...]
+    what: object
+    """What it does, as the operator itself states it."""
+
+
+@dataclass(frozen=True)
+class OpenedAxes:
+    """A value that such an operator made: its operands with dimensions as the value's."""
+
+    making: AxisMaking
+    operands: tuple[TermValue, ...]
+    places: Mapping[int, int]
+    """By axis of the operator, the dimension of the value that it is."""
+
+
+def opened_axes(table: TermTable, kind: str, value: TermValue) -> OpenedAxes | None:
+    """A value made by an operator of this kind; None where a view merged or cut its axes."""
+    making = table.makings.get(value.term)
+    if not isinstance(making, AxisMaking) or making.kind != kind or value.dims is None:
+        return None
+    places = {axis: _only_place(value.dims, making.dims[axis]) for axis in making.axes}
+    known = {axis: place for axis, place in places.items() if place is not None}
+    if len(known) < len(places):
+        return None
+    operands = [_operand_along(making, operand, value.dims, known) for operand in making.operands]
+    found = tuple(operand for operand in operands if operand is not None)
+    return OpenedAxes(making, found, known) if len(found) == len(operands) else None
+
+
+def _only_place(dims: Sequence[Dim], wanted: Dim) -> int | None:
+    """Which dimension counts these pieces and no other does in part."""
+    places = [place for place, dim in enumerate(dims) if dim == wanted]
+    bases = {piece.base for piece in wanted}
+    met = [place for place, dim in enumerate(dims) if bases & {piece.base for piece in dim}]
+    return places[0] if wanted and places == met and len(places) == 1 else None
+
+
+def _operand_along(
+    making: AxisMaking, operand: TermValue, dims: Sequence[Dim], places: Mapping[int, int]
+) -> TermValue | None:
+    others = [axis for axis in range(len(making.dims)) if axis not in places]
+    own = operand.known_dims
+    pairs = _pairs([making.dims[axis] for axis in others], [own[axis] for axis in others])
+    taken = set(places.values())
+    rest = [place for place in range(len(dims)) if place not in taken]
+    moved = None if pairs is None else _replaced([dims[place] for place in rest], pairs)
+    if moved is None:
+        return None
+    found = dict(zip(rest, moved, strict=True)) | {places[axis]: own[axis] for axis in places}
+    try:
+        return TermValue(operand.term, tuple(found[place] for place in range(len(dims))))
+    except NotKnownError:
+        return None
 
 
 def opened(table: TermTable, kind: str, value: TermValue) -> list[TermValue] | None:

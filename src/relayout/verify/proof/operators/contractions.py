@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from relayout.verify.proof.call import NodeCall, Rule
+from relayout.verify.proof.constants import constant
 from relayout.verify.proof.frames import Column, combined
+from relayout.verify.proof.lengths import Length, plus
+from relayout.verify.proof.openings import opened_axes
 from relayout.verify.proof.operators.elementwise import aligned, elementwise
 from relayout.verify.proof.operators.linear import (
     MULTIPLY,
@@ -14,8 +19,10 @@ from relayout.verify.proof.operators.linear import (
     multiplied,
     scaled,
 )
+from relayout.verify.proof.operators.moving import JOINED, joined
+from relayout.verify.proof.operators.resizing import RESIZED, Resizing, resized, walked_alone
 from relayout.verify.proof.table import NotKnownError, TermTable, TermValue
-from relayout.verify.proof.views import transposed, unsqueezed
+from relayout.verify.proof.views import array_of, transposed, unsqueezed
 
 SUM = "sum"
 
@@ -37,7 +44,86 @@ def contracted(
         return multiplied(table, [_along(kept, i, value) for i, value in enumerate(operands)])
     key = ("contract",) if summed else MULTIPLY
     factor, bare = _without_factors(table, operands)
-    return scaled(table, combined(table, key, bare, columns, commutative=True), factor)
+    before = _before_resizing(table, bare, columns) if summed else None
+    if before is None:
+        before = combined(table, key, bare, columns, commutative=True)
+    return scaled(table, before, factor)
+
+
+def _before_resizing(
+    table: TermTable, operands: Sequence[TermValue], columns: Sequence[Column]
+) -> TermValue | None:
+    """A product with a constant in the form in which nothing that it reads was resized before."""
+    if table.ledger is None or len(operands) != 2:
+        return None
+    for number in (0, 1):
+        if operands[1 - number].term in table.arrays:
+            found = _by_parts(table, operands, columns, number)
+            return found or _then_resized(table, operands, columns, number)
+    return None
+
+
+def _then_resized(
+    table: TermTable, operands: Sequence[TermValue], columns: Sequence[Column], number: int
+) -> TermValue | None:
+    """A product of what was resized along indices that it keeps, taken before that."""
+    opened = opened_axes(table, RESIZED, operands[number])
+    if opened is None or not isinstance(opened.making.what, Resizing):
+        return None
+    places = walked_alone(columns, number, opened.places)
+    if places is None:
+        return None
+    table.step("products moved past resizing")
+    product_before = contracted(table, _with(operands, number, opened.operands[0]), columns)
+    return resized(table, opened.making.what.at(places), product_before)
+
+
+def _by_parts(
+    table: TermTable, operands: Sequence[TermValue], columns: Sequence[Column], number: int
+) -> TermValue | None:
+    """A sum over what was put together along it, some of it resized: a product for each of these.
+
+    What was not resized stays together.
+    """
+    opened = opened_axes(table, JOINED, operands[number])
+    if opened is None:
+        return None
+    place = next(iter(opened.places.values()))
+    summed = [dict(c.dims) for c in columns if not c.kept and (number, place) in c.dims]
+    other = summed[0].get(1 - number) if len(summed) == 1 else None
+    lengths = [part.shape[place] for part in opened.operands]
+    is_resized = [opened_axes(table, RESIZED, part) is not None for part in opened.operands]
+    weight = operands[1 - number]
+    if other is None or not any(is_resized) or weight.shape[other] != _total(lengths):
+        return None
+    known = [int(length) for length in lengths if isinstance(length, int)]
+    if len(known) < len(lengths):
+        return None
+    starts = [sum(known[:i]) for i in range(len(known))]
+    groups = [[i] for i, one in enumerate(is_resized) if one]
+    rest = [i for i, one in enumerate(is_resized) if not one]
+    table.step("sums over parts that were resized")
+    found = []
+    for group in [*groups, *([rest] if rest else [])]:
+        parts = [opened.operands[i] for i in group]
+        part = parts[0] if len(parts) == 1 else joined(table, parts, place)
+        rows = [row for i in group for row in range(starts[i], starts[i] + known[i])]
+        own = constant(table, np.take(array_of(table, weight), rows, other))
+        found.append(
+            contracted(table, _with(_with(operands, number, part), 1 - number, own), columns)
+        )
+    return added(table, found)
+
+
+def _total(lengths: Sequence[Length]) -> Length:
+    total: Length = 0
+    for length in lengths:
+        total = plus(total, length)
+    return total
+
+
+def _with(operands: Sequence[TermValue], number: int, value: TermValue) -> list[TermValue]:
+    return [value if i == number else operand for i, operand in enumerate(operands)]
 
 
 def _along(columns: Sequence[Column], number: int, value: TermValue) -> TermValue:

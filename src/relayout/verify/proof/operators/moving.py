@@ -18,10 +18,13 @@ from relayout.verify.proof.lengths import (
     smaller,
     symbol,
 )
+from relayout.verify.proof.openings import AxisMaking
+from relayout.verify.proof.operators.resizing import Resizing, Stretch, resized
 from relayout.verify.proof.slices import AxisPart, cut_out
-from relayout.verify.proof.table import Data, NotKnownError, TermValue
+from relayout.verify.proof.table import Data, NotKnownError, TermTable, TermValue
 from relayout.verify.proof.views import array_of
 
+JOINED = "concat"
 # From this version on, Resize puts pixels at the centre of their places unless told otherwise.
 HALF_PIXEL_SINCE = 11
 # An end beyond every length, as exporters write it.
@@ -39,7 +42,16 @@ def _concat(call: NodeCall) -> list[TermValue]:
         elements = tuple(n for data in datas for n in data.elements)
         return [of_data(call.table, Data(datas[0].kind, elements), (len(elements),))]
     operands = [value for value in operands if value.shape[axis] != 0] or operands[:1]
-    return [combined(call.table, ("Concat",), operands, concat_columns(operands, axis))]
+    return [joined(call.table, operands, axis)]
+
+
+def joined(table: TermTable, operands: Sequence[TermValue], axis: int) -> TermValue:
+    """Tensors that follow each other along an axis."""
+    result = combined(table, ("Concat",), operands, concat_columns(operands, axis))
+    if table.ledger is not None:
+        making = AxisMaking(JOINED, result.known_dims, tuple(operands), (axis,), None)
+        table.makings.setdefault(result.term, making)
+    return result
 
 
 def concat_columns(operands: Sequence[TermValue], axis: int) -> list[Column]:
@@ -180,7 +192,7 @@ def _resize(call: NodeCall) -> list[TermValue]:
     if scales is None and sizes is None:
         scales = call.attribute("scales")
     axes = call.attribute("axes", tuple(range(value.rank)))
-    columns = [Column(((0, d),)) for d in range(value.rank)]
+    stretches: dict[int, Stretch] = {}
     for i, axis in enumerate(axes):
         length = value.shape[axis]
         scale = None if scales is None else float(scales[i])
@@ -191,10 +203,9 @@ def _resize(call: NodeCall) -> list[TermValue]:
             after = _scaled_length(length, scale)
         if after == length and scale in (None, 1.0):
             continue
-        role = ("resize", scale, after)
-        columns[axis] = Column(((0, axis),), role, ordered=True, length=after)
+        stretches[axis % value.rank] = Stretch(scale, after)
     key = (call.node.op_type, call.since >= HALF_PIXEL_SINCE, call.settings("axes", "scales"))
-    return [combined(call.table, key, [value], columns)]
+    return [resized(call.table, Resizing(key, stretches), value)]
 
 
 def _scaled_length(length: Length, scale: float) -> Length:

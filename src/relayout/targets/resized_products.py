@@ -1,0 +1,169 @@
+"""Products of the channels of images that were enlarged: each pixel of them is multiplied again.
+
+A product of channels gives the same before and after a Resize of the other axes, and before it
+there are fewer pixels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import prod
+
+import onnx_ir as ir
+
+from relayout.graph.read import NodeView, Shape, constant_of, is_op, shape_of
+from relayout.ops.measure import lengths_of
+from relayout.targets.prices.table import PICOSECONDS, RuntimePrices
+
+CHANNELS = 1
+"""The axis that a product sums over."""
+SCALES, SIZES = 2, 3
+"""The places of what a Resize is told, since it may be told sizes."""
+FIRST_SCALES = 1
+TOLD_SIZES_SINCE = 11
+PASS = 64
+"""Products of two numbers that take as long as one more pass over an element: to add it to another,
+or to find it between its neighbours."""
+EXACT_ENOUGH = frozenset((ir.DataType.FLOAT, ir.DataType.DOUBLE))
+"""Types in which sums of sums may be taken in another order; narrower ones lose too much."""
+
+
+@dataclass(frozen=True, slots=True)
+class EnlargedPart:
+    """Channels that a product reads, and that a Resize gives."""
+
+    index: int
+    """Which operand of the Concat it is, if there is one."""
+    start: int
+    """The first of its channels among those that the product reads."""
+    channels: int
+    resize: ir.Node
+    saved: Fraction
+    """Products of two numbers that are saved for each element of the result."""
+
+
+def enlarged_parts(conv: ir.Node, version: int) -> Sequence[EnlargedPart]:
+    """What a convolution had better multiply before it is enlarged; nothing for other nodes."""
+    outputs = _pointwise_outputs(conv)
+    source = conv.inputs[0] if conv.inputs else None
+    if outputs is None or source is None:
+        return ()
+    concat = concat_of(conv)
+    operands = [source] if concat is None else [value for value in concat.inputs if value]
+    readers = 1 if concat is None else len(source.uses())
+    found, start = [], 0
+    for index, value in enumerate(operands):
+        shape = shape_of(value)
+        channels = None if shape is None or len(shape) < 3 else shape[CHANNELS]
+        if not isinstance(channels, int):
+            return ()
+        pixels = _pixels_before(value, version)
+        if pixels is not None:
+            is_added = len(operands) > 1
+            passes = is_added + max(Fraction(0), 1 - Fraction(channels, outputs * readers))
+            saved = channels * (1 - pixels) - PASS * passes
+            producer = value.producer()
+            if saved > 0 and producer is not None:
+                found.append(EnlargedPart(index, start, channels, producer, saved))
+        start += channels
+    return found
+
+
+def concat_of(conv: ir.Node) -> ir.Node | None:
+    """The Concat of channels that a convolution reads, if only such convolutions read it."""
+    source = conv.inputs[0]
+    node = None if source is None else source.producer()
+    if source is None or not _is_known(node, "Concat") or source.is_graph_output():
+        return None
+    rank = len(shape_of(source) or ())
+    axis = 0 if node is None else node.attributes.get_int("axis", 1)
+    if rank == 0 or axis % rank != CHANNELS:
+        return None
+    readers = [use.node for use in source.uses()]
+    is_shared = all(_pointwise_outputs(each) is not None for each in readers)
+    return node if is_shared else None
+
+
+def enlarged_price(view: NodeView, prices: RuntimePrices, dims: Mapping[str, int]) -> int:
+    """Nanoseconds that a convolution takes longer than one before the Resizes that it reads."""
+    if not is_op(view.node, "Conv"):
+        return 0
+    parts = enlarged_parts(view.node, view.version)
+    shape = shape_of(view.node.outputs[0])
+    if not parts or shape is None:
+        return 0
+    products = prod(lengths_of(shape, dims)) * sum(part.saved for part in parts)
+    return int(products * prices.columns.product / PICOSECONDS)
+
+
+def _pointwise_outputs(conv: ir.Node) -> int | None:
+    """How many channels a convolution gives that sees one pixel at a time, by a constant weight."""
+    if not _is_known(conv, "Conv") or len(conv.inputs) < 2 or constant_of(conv.inputs[1]) is None:
+        return None
+    shape, attributes = shape_of(conv.inputs[1]), conv.attributes
+    if shape is None or any(length != 1 for length in shape[2:]):
+        return None
+    if conv.inputs[1] is None or conv.inputs[1].dtype not in EXACT_ENOUGH:
+        return None
+    moves = [attributes.get_ints(name, ()) for name in ("strides", "pads")]
+    is_still = set(moves[0]) <= {1} and set(moves[1]) <= {0}
+    is_whole = attributes.get_int("group", 1) == 1
+    outputs = shape[0]
+    return outputs if is_still and is_whole and isinstance(outputs, int) else None
+
+
+def _is_known(node: ir.Node | None, *op_types: str) -> bool:
+    """Whether a node is one of these, with attributes that no caller of a function sets."""
+    if node is None or not is_op(node, *op_types):
+        return False
+    return not any(attribute.is_ref() for attribute in node.attributes.values())
+
+
+def _pixels_before(value: ir.Value, version: int) -> Fraction | None:
+    """How many pixels there are before a Resize for each one after it; None for other values.
+
+    Nothing else may read what it gives, and it must leave channels alone.
+    """
+    node = value.producer()
+    if node is None or not _is_known(node, "Resize", "Upsample") or value.is_graph_output():
+        return None
+    if len({use.node for use in value.uses()}) != 1 or not _is_linear(node):
+        return None
+    given, made = shape_of(node.inputs[0]), shape_of(value)
+    if given is None or made is None or given[CHANNELS] != made[CHANNELS]:
+        return None
+    scales = _scales(node, version)
+    if scales is not None:
+        is_plain = len(scales) == len(given) and scales[CHANNELS] == 1 and min(scales) > 0
+        return 1 / prod(Fraction(scale) for scale in scales) if is_plain else None
+    is_told_sizes = version >= TOLD_SIZES_SINCE and len(node.inputs) > SIZES
+    return _ratio(given, made) if is_told_sizes and node.inputs[SIZES] is not None else None
+
+
+def _is_linear(resize: ir.Node) -> bool:
+    """Whether each pixel is a sum of others with fixed weights, whatever the number of channels."""
+    crops = resize.attributes.get_string("coordinate_transformation_mode", "half_pixel")
+    policy = resize.attributes.get_string("keep_aspect_ratio_policy", "stretch")
+    return crops != "tf_crop_and_resize" and policy == "stretch"
+
+
+def _scales(resize: ir.Node, version: int) -> Sequence[float] | None:
+    """The constant scales of all axes, if these are what it is told."""
+    given = resize.attributes.get_floats("scales", None)
+    if given is not None:
+        return given
+    is_old = version < TOLD_SIZES_SINCE or is_op(resize, "Upsample")
+    index = FIRST_SCALES if is_old else SCALES
+    tensor = constant_of(resize.inputs[index]) if len(resize.inputs) > index else None
+    if tensor is None or "axes" in resize.attributes:
+        return None
+    return [float(scale) for scale in tensor.numpy().reshape(-1)] or None
+
+
+def _ratio(given: Shape, made: Shape) -> Fraction | None:
+    if any(not isinstance(length, int) or length < 1 for length in (*given[2:], *made[2:])):
+        return None
+    before, after = (prod(int(str(n)) for n in shape[2:]) for shape in (given, made))
+    return Fraction(before, after)
