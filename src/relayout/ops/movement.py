@@ -128,12 +128,12 @@ def _has_kernel(view: NodeView, order: Permutation) -> bool:
     mode = view.string("mode", "nearest")
     if mode == "nearest" or order.rank < 3:
         return True
-    stored = {order.position(axis) for axis in _resized_axes(view, order.rank)}
+    stored = {order.position(axis) for axis in resized_axes(view, order.rank)}
     inner = set(range(2, order.rank))
     return stored <= inner or (mode == "linear" and stored <= set(range(1, order.rank - 1)))
 
 
-def _resized_axes(view: NodeView, rank: int) -> list[int]:
+def resized_axes(view: NodeView, rank: int) -> list[int]:
     """The axes whose length may change; without better knowledge all but batch and channels."""
     scales = view.constant(2 if view.version >= 11 else 1)
     named = view.ints("axes")

@@ -29,6 +29,7 @@ from relayout.targets import (
     ort_norms,
     ort_quantised,
     ort_quantised_convs,
+    ort_resizing,
 )
 from relayout.targets.channels_last import HWIO, HWOI, KERNELS, OHWI, ChannelsLastKernel
 from relayout.targets.gate import Gate
@@ -194,7 +195,11 @@ def _views(model: ir.Model) -> Iterator[NodeView]:
 
 def ort_parted(view: NodeView, order: StoredOrder | None) -> Parted | None:
     """What ONNX Runtime loses where a node reads its first operand in an order."""
-    return ort_norms.parted_norm(view, order) or ort_broadcasts.parted_broadcast(view, order)
+    return (
+        ort_norms.parted_norm(view, order)
+        or ort_broadcasts.parted_broadcast(view, order)
+        or ort_resizing.parted_image(view, order)
+    )
 
 
 ONNX = Target(
