@@ -10,9 +10,9 @@ from relayout.graph.io.load import load
 from relayout.graph.region import regions_of
 from relayout.layout.permutation import Permutation
 from relayout.layout.transport import Refusal
-from relayout.targets.ort_resizing import parted_image
+from relayout.targets.images import parted_elsewhere, parted_in_ort
 from relayout.targets.prices.table import shipped
-from relayout.targets.target import OPENVINO
+from relayout.targets.target import OPENVINO, PartedBy
 from tests.rewrite.rewriting import parse
 
 PRICES = shipped("onnxruntime_x86_64")
@@ -37,9 +37,9 @@ def model_of(operator: str, channels: int = 32, opset: int = 17) -> onnx.ModelPr
     return parse(RESIZED.format(operator=operator, channels=channels, opset=opset))
 
 
-def lost(model: onnx.ModelProto, order: Permutation) -> int:
+def lost(model: onnx.ModelProto, order: Permutation, parted: PartedBy = parted_in_ort) -> int:
     region = next(iter(regions_of(load(model).ir)))
-    found = parted_image(region.view(next(iter(region.graph))), order)
+    found = parted(region.view(next(iter(region.graph))), order)
     return 0 if found is None else found.nanoseconds(PRICES, {})
 
 
@@ -64,6 +64,13 @@ def test_onnx_runtime_has_a_faster_order(model: onnx.ModelProto, first: bool, la
 
 
 @pytest.mark.parametrize("operator", [LINEAR, NEAREST])
+def test_other_runtimes_lose_by_channels_last(operator: str) -> None:
+    model = model_of(operator)
+    assert lost(model, AS_GIVEN, parted_elsewhere) == 0
+    assert lost(model, LAST, parted_elsewhere) > max(lost(model, each) for each in (AS_GIVEN, LAST))
+
+
+@pytest.mark.parametrize("operator", [LINEAR, NEAREST])
 def test_openvino_resizes_channels_first(operator: str) -> None:
     region = next(iter(regions_of(load(model_of(operator)).ir)))
     view = region.view(next(iter(region.graph)))
@@ -75,7 +82,10 @@ def test_openvino_resizes_channels_first(operator: str) -> None:
 
 @pytest.mark.parametrize(
     ("mode", "target", "left"),
-    [("linear", "ort", 0), ("linear", "openvino", 2), ("nearest", "openvino", 2)],
+    [
+        *(("linear", "ort", 0), ("linear", "openvino", 2), ("nearest", "openvino", 2)),
+        ("linear", "onnx", 2),
+    ],
 )
 def test_orders_of_images_are_chosen_by_time(mode: str, target: str, left: int) -> None:
     result = relayout.optimize(parse(ENTERING.format(mode=mode)), target=target)

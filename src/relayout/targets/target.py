@@ -20,6 +20,7 @@ from relayout.ops.rule import OpRule, barrier
 from relayout.ops.shuffles import NO_SHUFFLES, ShuffleFacts
 from relayout.registry.registry import Registry
 from relayout.targets import (
+    images,
     litert,
     nhwc,
     openvino,
@@ -29,7 +30,6 @@ from relayout.targets import (
     ort_norms,
     ort_quantised,
     ort_quantised_convs,
-    ort_resizing,
 )
 from relayout.targets.channels_last import HWIO, HWOI, KERNELS, OHWI, ChannelsLastKernel
 from relayout.targets.gate import Gate
@@ -193,13 +193,21 @@ def _views(model: ir.Model) -> Iterator[NodeView]:
     return (region.view(node) for region in regions_of(model) for node in region.graph)
 
 
+def standard_parted(view: NodeView, order: StoredOrder | None) -> Parted | None:
+    """What runtimes lose where a node reads its first operand in an order.
+
+    ONNX Runtime where it is known to, and with images any of those that have been measured.
+    """
+    return _parted(view, order) or images.parted_elsewhere(view, order)
+
+
 def ort_parted(view: NodeView, order: StoredOrder | None) -> Parted | None:
     """What ONNX Runtime loses where a node reads its first operand in an order."""
-    return (
-        ort_norms.parted_norm(view, order)
-        or ort_broadcasts.parted_broadcast(view, order)
-        or ort_resizing.parted_image(view, order)
-    )
+    return _parted(view, order) or images.parted_in_ort(view, order)
+
+
+def _parted(view: NodeView, order: StoredOrder | None) -> Parted | None:
+    return ort_norms.parted_norm(view, order) or ort_broadcasts.parted_broadcast(view, order)
 
 
 ONNX = Target(
@@ -212,7 +220,7 @@ ONNX = Target(
     absorbed=ort_absorbed.absorbed_from_standard,
     extra_price=ort_quantised_convs.border_price,
     joined=ort_norms.joined_norms,
-    parted=ort_parted,
+    parted=standard_parted,
     prefers=Objective.BYTES,
     summary="standard operators only",
 )
