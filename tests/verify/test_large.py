@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -20,24 +21,24 @@ from relayout.verify.worker import _two_files
 SIDE = 24
 
 
-def large(folder: Path) -> Path:
+def large(folder: Path, side: int = SIDE) -> Path:
     """Two products; the weight of the second stands behind a Transpose."""
     folder.mkdir()
-    numbers = np.random.default_rng(0).standard_normal((2, SIDE, SIDE)).astype(np.float32)
+    numbers = np.random.default_rng(0).standard_normal((2, side, side)).astype(np.float32)
     (folder / "w.data").write_bytes(numbers.tobytes())
     weights = []
     for index in range(2):
-        tensor = TensorProto(name=f"w{index}", data_type=TensorProto.FLOAT, dims=[SIDE, SIDE])
+        tensor = TensorProto(name=f"w{index}", data_type=TensorProto.FLOAT, dims=[side, side])
         tensor.data_location = TensorProto.EXTERNAL
         tensor.external_data.add(key="location", value="w.data")
-        tensor.external_data.add(key="offset", value=str(index * SIDE * SIDE * 4))
+        tensor.external_data.add(key="offset", value=str(index * side * side * 4))
         weights.append(tensor)
     nodes = [
         helper.make_node("MatMul", ["x", "w0"], ["a"]),
         helper.make_node("Transpose", ["w1"], ["t"], perm=[1, 0]),
         helper.make_node("MatMul", ["a", "t"], ["y"]),
     ]
-    ports = [helper.make_tensor_value_info(name, 1, [1, SIDE]) for name in ("x", "y")]
+    ports = [helper.make_tensor_value_info(name, 1, [1, side]) for name in ("x", "y")]
     graph = helper.make_graph(nodes, "large", ports[:1], ports[1:], weights)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
     onnx.save(model, folder / "m.onnx")
@@ -95,6 +96,49 @@ def test_what_both_models_have_is_not_read(tmp_path: Path, monkeypatch: pytest.M
     assert prove(given, after).identical
     assert "w0" not in read
     assert "w1" in read
+
+
+def with_a_hole(model: Path) -> Path:
+    """A model of whose data the first half is a hole."""
+    data = model.parent / "w.data"
+    content = data.read_bytes()
+    with data.open("wb") as file:
+        file.seek(len(content) // 2)
+        file.write(content[len(content) // 2 :])
+    return model
+
+
+@pytest.mark.skipif(not hasattr(os, "SEEK_DATA"), reason="the system tells no holes")
+def test_holes_are_zeros_that_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = with_a_hole(large(tmp_path / "given", side=128))
+    after = optimised(given, tmp_path / "out")
+    read = list[str]()
+    mapped = DataFolder._mapped
+
+    def noted(self: DataFolder, tensor: TensorProto, *rest: object) -> object:
+        read.append(tensor.name)
+        return mapped(self, tensor, *rest)
+
+    monkeypatch.setattr(DataFolder, "_mapped", noted)
+    assert prove(given, after).identical
+    assert read
+    assert "w0" not in read
+    with (tmp_path / "out" / "w.data").open("r+b") as copy:
+        copy.write(bytes(128 * 128 * 4))
+    assert prove(given, after).identical, "zeros are zeros, stored or not"
+    with (tmp_path / "out" / "w.data").open("r+b") as copy:
+        copy.write(b"\1")
+    assert not prove(given, after).proved
+
+
+def test_what_lies_beyond_the_end_of_a_file_is_no_hole(tmp_path: Path) -> None:
+    given = with_a_hole(large(tmp_path / "given", side=128))
+    after = optimised(given, tmp_path / "out")
+    for model in (given, after):
+        os.truncate(model.parent / "w.data", 128 * 4)
+    verdict = judged(given, after)
+    assert verdict.status == "unknown"
+    assert "the proof stopped" in verdict.reason
 
 
 def test_hard_links_are_the_same_bytes(tmp_path: Path) -> None:

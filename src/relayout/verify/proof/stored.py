@@ -1,18 +1,20 @@
 """Constants that lie in files: mapped rather than read, and told apart by where they lie.
 
 Two tensors of one type and shape that are the same bytes of the same file are the same numbers,
-which nobody has to read.
+which nobody has to read. Nor has anybody to read what a file has no blocks for: it is zeros.
 """
 
 from __future__ import annotations
 
+import errno
 import math
+import os
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from mmap import ACCESS_READ, ALLOCATIONGRANULARITY, mmap
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import onnx
@@ -66,6 +68,8 @@ class DataFolder:
         if not uses_external_data(tensor):
             return numpy_helper.to_array(tensor)
         dtype = helper.tensor_dtype_to_np_dtype(tensor.data_type)
+        if not dtype.hasobject and self._is_hole(tensor):
+            return np.broadcast_to(np.zeros((), dtype), tuple(tensor.dims))
         if not _is_mappable(dtype) or not _bytes(tensor):
             loaded = onnx.TensorProto()
             loaded.CopyFrom(tensor)
@@ -78,6 +82,17 @@ class DataFolder:
         _, device, file = self._file(entries["location"])
         offset = int(entries.get("offset", 0))
         return StoredPlace(device, file, offset, tensor.data_type, tuple(tensor.dims))
+
+    def _is_hole(self, tensor: onnx.TensorProto) -> bool:
+        """Whether a large tensor lies where its file holds nothing, which is read as zeros."""
+        length = _bytes(tensor)
+        if length < SMALLEST_SHARED or not hasattr(os, "SEEK_DATA"):
+            return False
+        entries = _entries(tensor)
+        begin = int(entries.get("offset", 0))
+        with self._file(entries["location"]).path.open("rb") as file:
+            is_whole = os.fstat(file.fileno()).st_size >= begin + length
+            return is_whole and _next_data(file, begin) >= begin + length
 
     def _mapped(self, tensor: onnx.TensorProto, dtype: np.dtype[Any]) -> Array:
         entries = _entries(tensor)
@@ -128,6 +143,14 @@ def _names(graph: onnx.GraphProto) -> Iterator[str]:
         for attribute in node.attribute:
             for body in (attribute.g, *attribute.graphs):
                 yield from _names(body)
+
+
+def _next_data(file: BinaryIO, begin: int) -> float:
+    """Where a file holds something from some place on, as far as the system knows."""
+    try:
+        return os.lseek(file.fileno(), begin, os.SEEK_DATA)
+    except OSError as error:
+        return math.inf if error.errno == errno.ENXIO else begin
 
 
 def _bytes(tensor: onnx.TensorProto) -> int:
