@@ -7,8 +7,8 @@ Builds a model of square products in FOLDER, its weights in files of 8 GB, and o
 `out/` in it, or beside the given file with `--here`, with `--memory 2GB`. A share of the weights
 stands behind a Transpose and holds numbers; the others are holes, which take no disk. In turns with
 that, the permuted weights are copied as they are; both read from the disk what the system had in
-memory of the weights before. Bytecode is in `bytecode/`, as after an installation. Prints medians
-of seconds, and the most memory that a process had resident.
+memory of the weights before, and begin after a rest. Bytecode is in `bytecode/`, as after an
+installation. Prints medians of seconds, and the most memory that a process had resident.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ SIDE = 4096
 WEIGHT = SIDE * SIDE * 4
 SHARD = 8 * GIGABYTE // WEIGHT
 """Weights in a file."""
+REST = 5.0
+"""Seconds after which memory that was given back is taken back by the host, where there is one."""
 
 
 @dataclass(frozen=True)
@@ -109,11 +111,16 @@ class LargeModel:
         return f"model-{index // SHARD:05}.data"
 
     def forget(self) -> None:
-        """Let the weights be on the disk only, where whoever needs them has to read them."""
+        """Let the weights be on the disk only, where whoever needs them has to read them.
+
+        The host of a virtual machine takes back memory that is free for seconds, and lends it anew
+        more slowly than it is copied: whoever comes next finds little that is lent.
+        """
         for shard in self.folder.glob("*.data"):
             with shard.open("rb") as file:
                 os.fsync(file.fileno())
                 os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        time.sleep(REST)
 
 
 def _offset(index: int) -> int:
