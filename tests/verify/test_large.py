@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -21,18 +22,21 @@ from relayout.verify.worker import _two_files
 SIDE = 24
 
 
+def weight(name: str, side: int, file: str, offset: int) -> TensorProto:
+    """A square of floats in a file."""
+    tensor = TensorProto(name=name, data_type=TensorProto.FLOAT, dims=[side, side])
+    tensor.data_location = TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value=file)
+    tensor.external_data.add(key="offset", value=str(offset))
+    return tensor
+
+
 def large(folder: Path, side: int = SIDE) -> Path:
     """Two products; the weight of the second stands behind a Transpose."""
     folder.mkdir()
     numbers = np.random.default_rng(0).standard_normal((2, side, side)).astype(np.float32)
     (folder / "w.data").write_bytes(numbers.tobytes())
-    weights = []
-    for index in range(2):
-        tensor = TensorProto(name=f"w{index}", data_type=TensorProto.FLOAT, dims=[side, side])
-        tensor.data_location = TensorProto.EXTERNAL
-        tensor.external_data.add(key="location", value="w.data")
-        tensor.external_data.add(key="offset", value=str(index * side * side * 4))
-        weights.append(tensor)
+    weights = [weight(f"w{i}", side, "w.data", i * side * side * 4) for i in range(2)]
     nodes = [
         helper.make_node("MatMul", ["x", "w0"], ["a"]),
         helper.make_node("Transpose", ["w1"], ["t"], perm=[1, 0]),
@@ -96,6 +100,32 @@ def test_what_both_models_have_is_not_read(tmp_path: Path, monkeypatch: pytest.M
     assert prove(given, after).identical
     assert "w0" not in read
     assert "w1" in read
+
+
+def products(path: Path, places: Mapping[str, tuple[str, int]], factors: Sequence[str]) -> Path:
+    """A model whose outputs are products of its input with weights that lie in files."""
+    weights = [weight(name, SIDE, *place) for name, place in places.items()]
+    nodes = [
+        helper.make_node("MatMul", ["x", factor], [f"y{number}"])
+        for number, factor in enumerate(factors)
+    ]
+    names = ["x", *(f"y{number}" for number in range(len(factors)))]
+    ports = [helper.make_tensor_value_info(name, 1, [1, SIDE]) for name in names]
+    graph = helper.make_graph(nodes, "products", ports[:1], ports[1:], weights)
+    opset = [helper.make_opsetid("", 17)]
+    onnx.save(helper.make_model(graph, opset_imports=opset, ir_version=9), path)
+    return path
+
+
+def test_weights_that_were_not_read_at_first_are_still_told_apart(tmp_path: Path) -> None:
+    numbers = np.random.default_rng(0).standard_normal((2, SIDE, SIDE)).astype(np.float32)
+    (tmp_path / "w.data").write_bytes(numbers.tobytes())
+    (tmp_path / "copy.data").write_bytes(numbers[1].tobytes())
+    given = {"a": ("w.data", 0), "b": ("w.data", SIDE * SIDE * 4)}
+    moved = {"a": ("w.data", 0), "b": ("copy.data", 0)}
+    before = products(tmp_path / "before.onnx", given, ["a", "b"])
+    assert prove(before, products(tmp_path / "same.onnx", moved, ["a", "b"])).identical
+    assert not prove(before, products(tmp_path / "swapped.onnx", moved, ["b", "a"])).proved
 
 
 def with_a_hole(model: Path) -> Path:

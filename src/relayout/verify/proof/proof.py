@@ -112,20 +112,20 @@ def prove(before: Path, after: Path, *, fix_defaults: bool = False) -> ModelProo
 
     With `fix_defaults` inputs that have defaults are constants.
     """
-    first, second = ReadModel.of(before), ReadModel.of(after)
+    first, second, contents = ReadModel.of(before), ReadModel.of(after), Contents()
     shared = shared_places((first.model, first.data), (second.model, second.data))
     if shared:
         apart = replace(first, shared=shared), replace(second, shared=shared)
-        found = _proof(*apart, fix_defaults=fix_defaults)
+        found = _proof(*apart, contents, fix_defaults=fix_defaults)
         if found.holds:
             return found
-    return _proof(first, second, fix_defaults=fix_defaults)
+    return _proof(first, second, contents, fix_defaults=fix_defaults)
 
 
 def prove_models(before: onnx.ModelProto, after: onnx.ModelProto) -> ModelProof:
     """The same for models that hold all their numbers."""
-    held = [ReadModel.held_by(model, Path()) for model in (before, after)]
-    return _proof(*held, fix_defaults=False)
+    first, second = (ReadModel.held_by(model, Path()) for model in (before, after))
+    return _proof(first, second, Contents(), fix_defaults=False)
 
 
 Meaning = tuple[int, int]
@@ -150,9 +150,11 @@ def meanings(before: ReadModel, after: ReadModel) -> tuple[dict[str, Meaning], d
     return named[0], named[1]
 
 
-def _proof(first: ReadModel, second: ReadModel, *, fix_defaults: bool) -> ModelProof:
+def _proof(
+    first: ReadModel, second: ReadModel, contents: Contents, *, fix_defaults: bool
+) -> ModelProof:
+    """A proof for models whose constants, as far as they were read, are among these contents."""
     canonical: dict[Hashable, Canonical] = {}
-    contents = Contents()
     best: ModelProof | None = None
     known: Mapping[str, Length] = {}
     guesses = False
