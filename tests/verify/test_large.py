@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -13,8 +14,9 @@ from onnx import TensorProto, helper
 
 from relayout.optimizer.optimize import optimize
 from relayout.verify.isolated import two_files
-from relayout.verify.proof import stored
-from relayout.verify.proof.proof import ReadModel, prove
+from relayout.verify.messages import message_of
+from relayout.verify.proof import proof, stored
+from relayout.verify.proof.proof import Foreseen, ReadModel, prove
 from relayout.verify.proof.stored import DataFolder, shared_places
 from relayout.verify.verdict import NumericOptions, NumericVerdict
 from relayout.verify.worker import _two_files
@@ -128,6 +130,43 @@ def test_weights_that_were_not_read_at_first_are_still_told_apart(tmp_path: Path
     assert not prove(before, products(tmp_path / "swapped.onnx", moved, ["b", "a"])).proved
 
 
+@pytest.mark.parametrize("new", [["w1"], [], ["w0", "w1"]], ids=" ".join)
+def test_what_was_foreseen_changes_no_proof(
+    tmp_path: Path, new: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = large(tmp_path / "given")
+    after = optimised(given, given.parent)
+    other = products(given.parent / "other.onnx", {"w0": ("w.data", 0)}, ["w0"])
+    expected = [prove(given, second) for second in (after, other)]
+    foreseen = [Foreseen.of(given, new) for _ in expected]
+    read = list[Path]()
+
+    def noted(path: Path) -> onnx.ModelProto:
+        read.append(path)
+        return message_of(path)
+
+    monkeypatch.setattr(proof, "message_of", noted)
+    pairs = zip((after, other), foreseen, strict=True)
+    assert [prove(given, second, foreseen=one) for second, one in pairs] == expected
+    # Only w1 is stored anew; where something else was expected, the given model is read again.
+    assert (given in read) == (new != ["w1"])
+
+
+def test_a_weight_beside_those_foreseen_is_told_apart(tmp_path: Path) -> None:
+    numbers = np.random.default_rng(0).standard_normal((2, SIDE, SIDE)).astype(np.float32)
+    (tmp_path / "w.data").write_bytes(numbers.tobytes())
+    (tmp_path / "copy.data").write_bytes(numbers[1].tobytes())
+    given = {"a": ("w.data", 0), "b": ("w.data", SIDE * SIDE * 4)}
+    moved = {"a": ("w.data", 0), "b": ("copy.data", 0)}
+    before = products(tmp_path / "before.onnx", given, ["a", "b"])
+    same = products(tmp_path / "same.onnx", moved, ["a", "b"])
+    swapped = products(tmp_path / "swapped.onnx", moved, ["b", "a"])
+    assert prove(before, same, foreseen=Foreseen.of(before, ["b"])).identical
+    assert not prove(before, swapped, foreseen=Foreseen.of(before, ["b"])).proved
+    # Of another model nothing is taken.
+    assert not prove(swapped, same, foreseen=Foreseen.of(before, ["b"])).proved
+
+
 def with_a_hole(model: Path) -> Path:
     """A model of whose data the first half is a hole."""
     data = model.parent / "w.data"
@@ -145,9 +184,9 @@ def test_holes_are_zeros_that_are_not_read(tmp_path: Path, monkeypatch: pytest.M
     read = list[str]()
     mapped = DataFolder._mapped
 
-    def noted(self: DataFolder, tensor: TensorProto, *rest: object) -> object:
+    def noted(self: DataFolder, tensor: TensorProto, dtype: np.dtype[Any]) -> object:
         read.append(tensor.name)
-        return mapped(self, tensor, *rest)
+        return mapped(self, tensor, dtype)
 
     monkeypatch.setattr(DataFolder, "_mapped", noted)
     assert prove(given, after).identical

@@ -10,7 +10,7 @@ import errno
 import math
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 from mmap import ACCESS_READ, ALLOCATIONGRANULARITY, mmap
 from pathlib import Path
@@ -121,13 +121,17 @@ def shared_places(
     A constant that is read less often in one of them may stand there in another order too, which
     only its numbers show.
     """
-    first, second = _counted(*before), _counted(*after)
+    first, second = places_of(*before), places_of(*after)
     return frozenset(place for place, count in first.items() if count == second.get(place))
 
 
-def _counted(model: onnx.ModelProto, data: DataFolder) -> dict[StoredPlace, int]:
+def places_of(
+    model: onnx.ModelProto, data: DataFolder, without: Container[str] = ()
+) -> dict[StoredPlace, int]:
+    """The places of large constants but for some, and how often what lies there is read."""
     reads = Counter(_names(model.graph))
-    large = (t for t in model.graph.initializer if uses_external_data(t))
+    kept = (t for t in model.graph.initializer if t.name not in without)
+    large = (t for t in kept if uses_external_data(t))
     found = Counter[StoredPlace]()
     for tensor in large:
         if _bytes(tensor) >= SMALLEST_SHARED:
