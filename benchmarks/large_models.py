@@ -7,7 +7,7 @@ Builds a model of square products in FOLDER, its weights in files of 8 GB, and o
 `out/` in it, or beside the given file with `--here`, with `--memory 2GB`. A share of the weights
 stands behind a Transpose and holds numbers; the others are holes, which take no disk. In turns with
 that, the permuted weights are copied as they are; both read from the disk what the system had in
-memory of the weights before, and begin after a rest. Bytecode is in `bytecode/`, as after an
+memory of the weights before, and begin after a pause. Bytecode is in `bytecode/`, as after an
 installation. Prints medians of seconds, and the most memory that a process had resident.
 """
 
@@ -38,7 +38,7 @@ SIDE = 4096
 WEIGHT = SIDE * SIDE * 4
 SHARD = 8 * GIGABYTE // WEIGHT
 """Weights in a file."""
-REST = 5.0
+PAUSE = 5.0
 """Seconds after which memory that was given back is taken back by the host, where there is one."""
 
 
@@ -120,7 +120,7 @@ class LargeModel:
             with shard.open("rb") as file:
                 os.fsync(file.fileno())
                 os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-        time.sleep(REST)
+        time.sleep(PAUSE)
 
 
 def _offset(index: int) -> int:
