@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from benchmarks.bytecode import with_bytecode
 from benchmarks.kept import compared
 from benchmarks.zoo import Entry, entries
 
@@ -71,12 +72,8 @@ def cost_of(command: Sequence[str], output: Path) -> Cost:
     Bytecode is kept beside the output, so that every tool finds it as after an installation.
     """
     output.unlink(missing_ok=True)
-    bytecode = str(output.parent / "bytecode")
-    compiled = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": bytecode}
-    nowhere = subprocess.DEVNULL
-    child = subprocess.Popen(
-        command, env={**os.environ, **compiled}, stdout=nowhere, stderr=nowhere
-    )
+    compiled, nowhere = with_bytecode(output.parent / "bytecode"), subprocess.DEVNULL
+    child = subprocess.Popen(command, env=compiled, stdout=nowhere, stderr=nowhere)
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
     seconds = usage.ru_utime + usage.ru_stime

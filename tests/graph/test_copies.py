@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -32,6 +33,26 @@ def test_holes_stay_holes(tmp_path: Path) -> None:
     copy = tmp_path / "out" / "sparse.bin"
     assert copy.read_bytes() == given.read_bytes()
     assert copy.stat().st_blocks * 512 <= 2 * MEGABYTE
+
+
+@pytest.mark.skipif(os.name != "posix", reason="reads and writes of POSIX")
+def test_what_the_system_does_not_copy_is_read_and_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = tmp_path / "w.bin"
+    given.write_bytes(np.random.default_rng(0).bytes(40 * MEGABYTE))
+    copied = list[int]()
+
+    def first_part_only(source: int, target: int, count: int, at: int, to: int) -> int:
+        if copied:
+            raise OSError(errno.EXDEV, "another device")
+        copied.append(os.pwrite(target, os.pread(source, count, at), to))
+        return copied[0]
+
+    monkeypatch.setattr(os, "copy_file_range", first_part_only, raising=False)
+    (tmp_path / "out").mkdir()
+    bring_file(given, "w.bin", tmp_path / "out", NewFiles(), link=False)
+    assert (tmp_path / "out" / "w.bin").read_bytes() == given.read_bytes()
 
 
 def test_a_file_that_ends_in_data_and_an_empty_one(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import onnx
 import pytest
 from onnx import helper
 
+from relayout.verify.child import MOST_AHEAD
 from relayout.verify.isolated import (
     BLOCK,
     EXTERNAL_KEY,
@@ -208,6 +209,32 @@ def test_a_process_that_started_before_compares_first(tmp_path: Path) -> None:
         assert started.process.returncode == 0
         # Others follow, each in a process of its own.
         assert standby(path, other, NumericOptions()).status == "differs"
+
+
+def test_a_process_that_has_read_the_given_model_compares_alike(tmp_path: Path) -> None:
+    path, other = one_node(tmp_path / "a.onnx", "Relu"), one_node(tmp_path / "b.onnx", "Neg")
+    options = NumericOptions()
+    for second in (path, other):
+        with Standby() as standby:
+            standby.start()
+            standby.foresee(path, ["w"], options)
+            standby.foresee(path, [], options)
+            assert standby(path, second, options) == compare_isolated(path, second, options)
+
+
+def test_what_cannot_be_foreseen_is_met_by_the_comparison(tmp_path: Path) -> None:
+    path, options = one_node(tmp_path / "a.onnx", "Relu"), NumericOptions()
+    (tmp_path / "b.onnx").write_bytes(b"no model")
+    with Standby() as standby:
+        standby.foresee(path, [], options)
+        standby.start()
+        standby.foresee(tmp_path / "none.onnx", [], options)
+        standby.foresee(path, ["w" * MOST_AHEAD], options)
+        assert standby(path, path, options).equal
+    with Standby() as standby:
+        standby.start()
+        standby.foresee(tmp_path / "b.onnx", [], options)
+        assert standby(path, path, options).equal
 
 
 def test_a_process_that_is_not_asked_is_ended() -> None:

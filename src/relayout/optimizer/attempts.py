@@ -192,8 +192,8 @@ class Search:
     """In the order in which they were made, in all rounds."""
     stage: Callable[[str], None] = lambda _: None
     """Called with each attempt in words as it begins."""
-    found_better: Callable[[], None] = lambda: None
-    """Called when the best of a round is better than the model as given."""
+    found_better: Callable[[LoadedModel], None] = lambda _: None
+    """Called with the best of the first round if it is better than the model as given."""
     round_number: int = 1
 
     def best(self, terms: Terms) -> Trial:

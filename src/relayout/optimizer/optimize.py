@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ from relayout.errors import RelayoutError
 from relayout.graph.collector import paused_collector
 from relayout.graph.io.destination import Output
 from relayout.graph.io.load import load
+from relayout.graph.io.merge import stored_anew
 from relayout.graph.io.model import LoadedModel
 from relayout.graph.io.sources import ModelSource
 from relayout.ops.measure import Objective
@@ -165,7 +167,7 @@ def optimize(
     starts = verify and comparing is None and measure is None
     road = Road(
         *(given, place, proof, reports, compared, ready, stage, comparing or standby),
-        found_better=standby.start if starts else lambda: None,
+        found_better=partial(_stand_by, standby, given, inputs) if starts else lambda _: None,
         fix_defaults=fix_defaults,
         inlines=inline_functions,
         reforms=asked is not given or bool(input_layouts or output_layouts),
@@ -180,6 +182,15 @@ def optimize(
         return _fastest(road, searching, terms, inputs, measure)
     with standby:
         return _best(road, searching, terms, unlimited, suggest=suggest)
+
+
+def _stand_by(
+    standby: Standby, given: LoadedModel, inputs: NumericOptions, made: LoadedModel
+) -> None:
+    """Let the process that compares start, and read what it can of the given model."""
+    standby.start()
+    if given.path is not None:
+        standby.foresee(given.path, stored_anew(made), inputs)
 
 
 def _best(

@@ -43,8 +43,9 @@ class Road:
     ready: Ready
     stage: Stage
     comparing: Comparing
-    found_better: Callable[[], None]
-    """Called as soon as it is known that there will be a result to compare."""
+    found_better: Callable[[LoadedModel], None]
+    """Called as soon as it is known that there will be a result to compare, with a model like it.
+    """
     fix_defaults: bool = False
     inlines: bool = False
     """Whether functions are written out before a model is compared."""

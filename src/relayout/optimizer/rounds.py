@@ -42,7 +42,7 @@ def in_rounds(search: Search, terms: Terms) -> list[Trial]:
     """The best trial of every round that found something, and of the first one in any case."""
     taken = [search.best(terms)]
     if taken[0].improves:
-        search.found_better()
+        search.found_better(taken[0].loaded)
     while taken[-1].improves and not search.budget.is_spent and opens_more(taken[-1]):
         trial = taken[-1]
         anew = _with_shapes_anew(trial.loaded)

@@ -11,6 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+FORESEE = "foresee"
+"""The key of a line before the request, from which a process learns what it will be asked about."""
+
+MOST_AHEAD = 1 << 15
+"""Characters of such a line: pipes hold them, so that nobody waits until they are read."""
+
 
 @dataclass(frozen=True, slots=True)
 class Child:
@@ -36,6 +42,11 @@ class Child:
         line, process.stdin = process.stdin, None
         assert line is not None
         return cls(process, line)
+
+    def foresee(self, line: str) -> None:
+        """Tell what the request will be about; a long line would have to be waited for."""
+        if len(line) < MOST_AHEAD:
+            self._say(line)
 
     def answered(self, request: str, seconds: float) -> tuple[int, str, str]:
         """The exit code, and what was written to the output and the errors."""

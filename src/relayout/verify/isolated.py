@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import onnx
 
-from relayout.verify.child import Child, answered
+from relayout.verify.child import FORESEE, Child, answered
 from relayout.verify.quantisers import tensors_of
 from relayout.verify.verdict import NumericOptions, NumericVerdict, unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 WORKER = "relayout.verify.worker"
 
@@ -60,15 +60,31 @@ def compare_isolated(
 
 @dataclass(slots=True)
 class Standby:
-    """As `compare_isolated`; the process for the first comparison may start before there is one."""
+    """As `compare_isolated`; the process for the first comparison may start before there is one.
+
+    It may read the given model before there is another.
+    """
 
     _child: Child | None = None
+    _foresees: bool = False
 
     def start(self) -> None:
         """Let a process read its modules while the models are made."""
         # Where none can be started, the comparison says so.
         with suppress(OSError):
             self._child = self._child or Child.of(WORKER)
+
+    def foresee(self, before: Path, new: Sequence[str], options: NumericOptions) -> None:
+        """Let the process read the given model, of which some constants will be stored anew.
+
+        It does so once: what is made later is seldom far from what was made first.
+        """
+        if self._child is None or self._foresees or not before.is_file():
+            return
+        self._foresees = True
+        asked = {"before": str(before), "new": [*new], "fix_defaults": options.fix_defaults}
+        memory = MEMORY_OF_ANY if options.memory is None else options.memory * GIGABYTE
+        self._child.foresee(json.dumps({FORESEE: asked, "memory": int(memory)}))
 
     def __call__(self, before: Path, after: Path, options: NumericOptions) -> NumericVerdict:
         child, self._child = self._child, None

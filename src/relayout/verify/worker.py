@@ -8,19 +8,25 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
 import onnx
 
-from relayout.verify.proof.attempt import attempted
+from relayout.verify.child import FORESEE
+from relayout.verify.proof.attempt import attempted, foreseen
+from relayout.verify.proof.proof import Foreseen
 from relayout.verify.proof.verdict import ModelProof
 from relayout.verify.verdict import NumericOptions, NumericVerdict, unknown
 
 Examine: TypeAlias = Callable[[Mapping[str, Any], NumericOptions], NumericVerdict]
 """From a request to a verdict."""
+
+Foresee: TypeAlias = Callable[[Mapping[str, Any]], None]
+"""Called with what will be asked about, before it is."""
 
 Reply: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 """From a request to what answers it."""
@@ -42,6 +48,22 @@ def limit_memory(limit: int | None) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (ceiling, hardest))
 
 
+@contextmanager
+def _limited_memory(limit: int) -> Iterator[None]:
+    """As `limit_memory`, until the block ends: what is started after it may need more."""
+    if sys.platform == "win32":
+        yield
+        return
+    import resource  # noqa: PLC0415 - no such module on Windows
+
+    known = resource.getrlimit(resource.RLIMIT_DATA)
+    limit_memory(limit)
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, known)
+
+
 def end_with_parent(parent: int | None = None) -> None:
     """Let Linux end this process with the one that started it, even in the middle of a kernel.
 
@@ -61,10 +83,17 @@ def _end_with_the_line() -> None:
     os._exit(1)
 
 
-def serve(reply: Reply) -> None:
-    """Read a request, write what there is to reply."""
+def serve(reply: Reply, foresee: Foresee | None = None) -> None:
+    """Read a request, write what there is to reply.
+
+    A line before it may tell what will be asked about.
+    """
     end_with_parent()
     request = json.loads(sys.stdin.readline())
+    if foresee is not None and FORESEE in request:
+        with _limited_memory(request["memory"]):
+            foresee(request[FORESEE])
+        request = json.loads(sys.stdin.readline())
     threading.Thread(target=_end_with_the_line, daemon=True).start()
     limit_memory(request["memory"])
     output = _claim_output()
@@ -72,13 +101,13 @@ def serve(reply: Reply) -> None:
     output.close()
 
 
-def answer(examine: Examine) -> None:
+def answer(examine: Examine, foresee: Foresee | None = None) -> None:
     """Read a request, examine what it names, write the verdict."""
 
     def verdict(request: Mapping[str, Any]) -> Mapping[str, Any]:
         return examine(request, NumericOptions.from_json(request["options"])).to_json()
 
-    serve(verdict)
+    serve(verdict, foresee)
 
 
 def _claim_output() -> IO[str]:
@@ -88,9 +117,30 @@ def _claim_output() -> IO[str]:
     return output
 
 
-def _two_files(request: Mapping[str, Any], options: NumericOptions) -> NumericVerdict:
+@dataclass
+class _TwoFiles:
+    """Compares two files, of which the first may be read before there is a second."""
+
+    begun: Foreseen | None = None
+
+    def foresee(self, request: Mapping[str, Any]) -> None:
+        before, new = Path(request["before"]), frozenset(request["new"])
+        self.begun = foreseen(before, new, fix_defaults=request["fix_defaults"])
+
+    def examine(self, request: Mapping[str, Any], options: NumericOptions) -> NumericVerdict:
+        return _two_files(request, options, self._taken())
+
+    def _taken(self) -> Foreseen | None:
+        begun, self.begun = self.begun, None
+        return begun
+
+
+def _two_files(
+    request: Mapping[str, Any], options: NumericOptions, begun: Foreseen | None = None
+) -> NumericVerdict:
     before, after = Path(request["before"]), Path(request["after"])
-    proof = attempted(before, after, fix_defaults=options.fix_defaults)
+    proof = attempted(before, after, fix_defaults=options.fix_defaults, begun=begun)
+    del begun  # Runtimes need the memory.
     if request["memory"] is not None and request["stored"] > request["memory"]:
         return _by_proof_alone(proof, request["stored"], request["memory"])
     # What is not run needs no runtimes.
@@ -128,4 +178,5 @@ def _with_field(verdict: NumericVerdict, before: Path, after: Path) -> NumericVe
 
 
 if __name__ == "__main__":
-    answer(_two_files)
+    files = _TwoFiles()
+    answer(files.examine, files.foresee)

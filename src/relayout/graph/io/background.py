@@ -26,19 +26,27 @@ class BlockWriter:
 
     file: BinaryIO
     position: int = 0
+    _zeros: int = 0
+    """Bytes that come before the next block."""
     _last: Future[None] | None = None
     _synchronised: list[Future[None]] = field(default_factory=list)
     _writing: ThreadPoolExecutor = field(default_factory=_one_thread)
     _disk: ThreadPoolExecutor = field(default_factory=_one_thread)
 
+    def align(self, alignment: int) -> None:
+        """Let the next block begin at a multiple of some bytes."""
+        self._zeros += -self.position % alignment
+        self.position += -self.position % alignment
+
     def write(self, block: Chunk) -> None:
         """Append a block once those before it are written."""
         self._wait()
         self.position += len(block)
+        zeros, self._zeros = bytes(self._zeros), 0
         if len(block) < SMALLEST:
-            self.file.write(block)
+            self._append(zeros, block)
         else:
-            self._last = self._writing.submit(self._write, block)
+            self._last = self._writing.submit(self._write, zeros, block)
 
     def end(self) -> Future[None]:
         """Wait until all is written; what is returned is done once all is on the disk too."""
@@ -56,8 +64,12 @@ class BlockWriter:
         if last is not None:
             last.result()
 
-    def _write(self, block: Chunk) -> None:
+    def _append(self, zeros: bytes, block: Chunk) -> None:
+        self.file.write(zeros)
         self.file.write(block)
+
+    def _write(self, zeros: bytes, block: Chunk) -> None:
+        self._append(zeros, block)
         self._synchronised.append(self._disk.submit(os.fsync, self.file.fileno()))
 
     def _close(self) -> None:

@@ -104,7 +104,7 @@ class DataFile:
         if tensor.dtype == ir.DataType.STRING or tensor.nbytes < SMALLEST:
             return Inline().write(tensor, name)
         file = self._opened()
-        file.write(bytes(-file.position % ALIGNMENT))
+        file.align(ALIGNMENT)
         offset = file.position
         for block in blocks_of(tensor):
             file.write(block)

@@ -63,6 +63,14 @@ class Merged:
         return self.rest
 
 
+def stored_anew(loaded: LoadedModel) -> list[str]:
+    """The given initialisers that the edited model does not keep as they are."""
+    values = loaded.ir.graph.initializers.values()
+    tensors = (value.const_value for value in values)
+    kept = {id(tensor.meta.get(SOURCE)) for tensor in tensors if tensor is not None}
+    return [given.name for given in loaded.source.graph.initializer if id(given) not in kept]
+
+
 def merged(loaded: LoadedModel, writer: TensorWriter) -> onnx.ModelProto:
     """The message of the edited model."""
     return merged_apart(loaded, writer).message()

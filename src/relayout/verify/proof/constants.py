@@ -40,8 +40,9 @@ def constant(table: TermTable, array: Array) -> TermValue:
 
 
 def numbers_of(contents: Contents, array: Array) -> Numbers:
-    flat = np.ascontiguousarray(array).reshape(-1)
-    alike = flat.size > 1 and is_uniform(flat, 0)
+    is_one_number = array.size > 1 and not any(array.strides)
+    flat = array.flat[:1] if is_one_number else np.ascontiguousarray(array).reshape(-1)
+    alike = is_one_number or (flat.size > 1 and is_uniform(flat, 0))
     forget_pages(array)
     flat = flat[:1].copy() if alike else flat
     content = contents.number_of(flat)

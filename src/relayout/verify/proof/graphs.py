@@ -17,13 +17,14 @@ from relayout.verify.proof.lengths import OPAQUE, Length, symbol
 from relayout.verify.proof.ranks import rank_of
 from relayout.verify.proof.registry import RULES
 from relayout.verify.proof.stored import DataFolder, StoredPlace
-from relayout.verify.proof.table import NotKnownError, TermTable, TermValue
+from relayout.verify.proof.table import Key, NotKnownError, TermTable, TermValue
 from relayout.verify.proof.views import exact
 
 STANDARD = ("", "ai.onnx")
 # What rules raise for models that no checker would pass.
 MALFORMED = (IndexError, ValueError, ZeroDivisionError)
 FunctionKey = tuple[str, str, str]
+BODIES = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
 
 
 @dataclass
@@ -110,6 +111,33 @@ class LocalValues:
         domain = "" if node.domain in STANDARD else node.domain
         version = version or self.versions.get(domain, 1)
         call = NodeCall(self.program.table, node, operands, version, self)
+        key = self._computed_as(call, domain)
+        if key is None:
+            return self._by_rule(call, domain)
+        computed, met_before = call.table.computed, self.program.met_unknown
+        results = computed.get(key) or self._by_rule(call, domain)
+        if self.program.met_unknown == met_before:
+            computed[key] = results
+        return results
+
+    def _computed_as(self, call: NodeCall, domain: str) -> Key | None:
+        """What a node that does the same to the same operands has too; None where that may not be.
+
+        Nothing is remembered where steps are counted, and bodies read more than operands.
+        """
+        is_outermost = self.outer is None and not self.depth
+        if not is_outermost or call.table.ledger is not None or draws(call.node):
+            return None
+        attributes = call.node.attribute
+        if any(attribute.type in BODIES for attribute in attributes):
+            return None
+        given = frozenset(attribute.SerializeToString() for attribute in attributes)
+        outputs = tuple(map(bool, call.node.output))
+        return (domain, call.node.op_type, call.version, given, call.operands, outputs)
+
+    def _by_rule(self, call: NodeCall, domain: str) -> list[TermValue]:
+        """What the rule of an operator makes of a node; opaque results where there is none."""
+        node = call.node
         rule = RULES.get((domain, node.op_type))
         try:
             known = folded(call)

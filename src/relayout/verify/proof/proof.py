@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Container, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from relayout.verify.proof.constants import Numbers
 from relayout.verify.proof.contents import Contents
 from relayout.verify.proof.graphs import LocalValues, ModelReader, input_value, versions_of
 from relayout.verify.proof.lengths import Length, is_plain, is_stable, replaced, solved
-from relayout.verify.proof.stored import DataFolder, StoredPlace, shared_places
+from relayout.verify.proof.stored import DataFolder, StoredPlace, places_of, shared_places
 from relayout.verify.proof.table import TermTable, TermValue
 from relayout.verify.proof.verdict import Ledger, ModelProof, OutputProof
 from relayout.verify.proof.views import exact
@@ -107,25 +107,57 @@ class _ReadAsTerms:
         return cls(table, outputs, program.not_known, program.not_followed, local.values)
 
 
-def prove(before: Path, after: Path, *, fix_defaults: bool = False) -> ModelProof:
+@dataclass(frozen=True)
+class Foreseen:
+    """The first model as it was read before there was a second one."""
+
+    before: Path
+    fix_defaults: bool
+    model: ReadModel
+    reading: _ReadAsTerms
+
+    @classmethod
+    def of(cls, before: Path, new: Container[str], *, fix_defaults: bool = False) -> Foreseen:
+        """`new` are the constants that the second model is expected to store anew."""
+        model = ReadModel.of(before)
+        model.shared = frozenset(places_of(model.model, model.data, without=new))
+        terms = _Granted(defaults=fix_defaults)
+        return cls(before, fix_defaults, model, _settled(model, TermTable(), terms))
+
+    def is_of(self, before: Path, *, fix_defaults: bool) -> bool:
+        return (self.before, self.fix_defaults) == (before, fix_defaults)
+
+
+def prove(
+    before: Path, after: Path, *, fix_defaults: bool = False, foreseen: Foreseen | None = None
+) -> ModelProof:
     """Tries to prove that both files compute the same, taking as little for granted as can be.
 
-    With `fix_defaults` inputs that have defaults are constants.
+    With `fix_defaults` inputs that have defaults are constants. What was foreseen of the first file
+    is taken if the second one is as was expected.
     """
-    first, second = ReadModel.of(before), ReadModel.of(after)
+    if foreseen is not None and not foreseen.is_of(before, fix_defaults=fix_defaults):
+        foreseen = None
+    first = ReadModel.of(before) if foreseen is None else foreseen.model
+    second = ReadModel.of(after)
     shared = shared_places((first.model, first.data), (second.model, second.data))
+    if foreseen is not None and first.shared != shared:
+        return prove(before, after, fix_defaults=fix_defaults)
+    begun = None if foreseen is None else foreseen.reading
+    contents = Contents() if begun is None else begun.table.contents
     if shared:
         apart = replace(first, shared=shared), replace(second, shared=shared)
-        found = _proof(*apart, fix_defaults=fix_defaults)
+        found = _proof(*apart, contents, begun, fix_defaults=fix_defaults)
         if found.holds:
             return found
-    return _proof(first, second, fix_defaults=fix_defaults)
+        first, begun = replace(first, shared=frozenset()), None
+    return _proof(first, second, contents, begun, fix_defaults=fix_defaults)
 
 
 def prove_models(before: onnx.ModelProto, after: onnx.ModelProto) -> ModelProof:
     """The same for models that hold all their numbers."""
-    held = [ReadModel.held_by(model, Path()) for model in (before, after)]
-    return _proof(*held, fix_defaults=False)
+    first, second = (ReadModel.held_by(model, Path()) for model in (before, after))
+    return _proof(first, second, Contents(), None, fix_defaults=False)
 
 
 Meaning = tuple[int, int]
@@ -150,9 +182,19 @@ def meanings(before: ReadModel, after: ReadModel) -> tuple[dict[str, Meaning], d
     return named[0], named[1]
 
 
-def _proof(first: ReadModel, second: ReadModel, *, fix_defaults: bool) -> ModelProof:
-    canonical: dict[Hashable, Canonical] = {}
-    contents = Contents()
+def _proof(
+    first: ReadModel,
+    second: ReadModel,
+    contents: Contents,
+    begun: _ReadAsTerms | None,
+    *,
+    fix_defaults: bool,
+) -> ModelProof:
+    """A proof for models whose constants, as far as they were read, are among these contents.
+
+    `begun` is the first model as it is read to begin with, if it was.
+    """
+    canonical: dict[Hashable, Canonical] = {} if begun is None else begun.table.canonical
     best: ModelProof | None = None
     known: Mapping[str, Length] = {}
     guesses = False
@@ -161,7 +203,7 @@ def _proof(first: ReadModel, second: ReadModel, *, fix_defaults: bool) -> ModelP
             continue
         ledger = Counter[str]() if terms.loose else None
         table = TermTable(ledger=ledger, canonical=canonical, contents=contents)
-        reading = _settled(first, table, terms)
+        reading, begun = begun or _settled(first, table, terms), None
         if not terms.guess:
             known = reading.table.facts
             guesses = bool(reading.table.guesses)

@@ -1,18 +1,20 @@
 """Constants that lie in files: mapped rather than read, and told apart by where they lie.
 
 Two tensors of one type and shape that are the same bytes of the same file are the same numbers,
-which nobody has to read.
+which nobody has to read. Nor has anybody to read what a file has no blocks for: it is zeros.
 """
 
 from __future__ import annotations
 
+import errno
 import math
+import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 from mmap import ACCESS_READ, ALLOCATIONGRANULARITY, mmap
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import onnx
@@ -66,6 +68,8 @@ class DataFolder:
         if not uses_external_data(tensor):
             return numpy_helper.to_array(tensor)
         dtype = helper.tensor_dtype_to_np_dtype(tensor.data_type)
+        if not dtype.hasobject and self._is_hole(tensor):
+            return np.broadcast_to(np.zeros((), dtype), tuple(tensor.dims))
         if not _is_mappable(dtype) or not _bytes(tensor):
             loaded = onnx.TensorProto()
             loaded.CopyFrom(tensor)
@@ -78,6 +82,17 @@ class DataFolder:
         _, device, file = self._file(entries["location"])
         offset = int(entries.get("offset", 0))
         return StoredPlace(device, file, offset, tensor.data_type, tuple(tensor.dims))
+
+    def _is_hole(self, tensor: onnx.TensorProto) -> bool:
+        """Whether a large tensor lies where its file holds nothing, which is read as zeros."""
+        length = _bytes(tensor)
+        if length < SMALLEST_SHARED or not hasattr(os, "SEEK_DATA"):
+            return False
+        entries = _entries(tensor)
+        begin = int(entries.get("offset", 0))
+        with self._file(entries["location"]).path.open("rb") as file:
+            is_whole = os.fstat(file.fileno()).st_size >= begin + length
+            return is_whole and _next_data(file, begin) >= begin + length
 
     def _mapped(self, tensor: onnx.TensorProto, dtype: np.dtype[Any]) -> Array:
         entries = _entries(tensor)
@@ -106,13 +121,17 @@ def shared_places(
     A constant that is read less often in one of them may stand there in another order too, which
     only its numbers show.
     """
-    first, second = _counted(*before), _counted(*after)
+    first, second = places_of(*before), places_of(*after)
     return frozenset(place for place, count in first.items() if count == second.get(place))
 
 
-def _counted(model: onnx.ModelProto, data: DataFolder) -> dict[StoredPlace, int]:
+def places_of(
+    model: onnx.ModelProto, data: DataFolder, without: Container[str] = ()
+) -> dict[StoredPlace, int]:
+    """The places of large constants but for some, and how often what lies there is read."""
     reads = Counter(_names(model.graph))
-    large = (t for t in model.graph.initializer if uses_external_data(t))
+    kept = (t for t in model.graph.initializer if t.name not in without)
+    large = (t for t in kept if uses_external_data(t))
     found = Counter[StoredPlace]()
     for tensor in large:
         if _bytes(tensor) >= SMALLEST_SHARED:
@@ -128,6 +147,14 @@ def _names(graph: onnx.GraphProto) -> Iterator[str]:
         for attribute in node.attribute:
             for body in (attribute.g, *attribute.graphs):
                 yield from _names(body)
+
+
+def _next_data(file: BinaryIO, begin: int) -> float:
+    """Where a file holds something from some place on, as far as the system knows."""
+    try:
+        return os.lseek(file.fileno(), begin, os.SEEK_DATA)
+    except OSError as error:
+        return math.inf if error.errno == errno.ENXIO else begin
 
 
 def _bytes(tensor: onnx.TensorProto) -> int:

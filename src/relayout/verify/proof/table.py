@@ -103,6 +103,8 @@ class TermTable:
     """Lengths that are equal wherever the model runs, as found while it is read."""
     guesses: dict[tuple[Length, Length], None] = field(default_factory=dict)
     """Open lengths that meet where one might be 1."""
+    computed: dict[Key, list[TermValue]] = field(default_factory=dict)
+    """Results by what nodes do and to what: models that are compared have most nodes in common."""
     makings: dict[int, Any] = field(default_factory=dict)
     """By term that can be taken apart again, how it was made (`openings.py`)."""
     flat: dict[int, Dim] = field(default_factory=dict)
