@@ -20,6 +20,7 @@ from relayout.backends.litert.flat_graph import (
     Quantisation,
 )
 from relayout.backends.litert.fusing import BIAS, LINEAR, WEIGHT
+from relayout.backends.litert.moved_bytes import MOVES, quantised_first
 
 INT8, UINT8 = np.dtype(np.int8), np.dtype(np.uint8)
 SHIFT = 128
@@ -34,8 +35,6 @@ SAME_STEPS = frozenset(
     }
 )
 """Builtins that move, choose or mix numbers: operands are brought to the steps of the result."""
-MOVES = frozenset({"PAD", "RESHAPE", "TRANSPOSE", "SLICE", "STRIDED_SLICE"})
-"""Builtins of one tensor that compute nothing: what they make of bytes has the same steps."""
 FIXED_STEPS = {
     "LOGISTIC": Quantisation((1 / 256,), (-128,)),
     "SOFTMAX": Quantisation((1 / 256,), (-128,)),
@@ -48,7 +47,7 @@ def on_bytes(graph: FlatGraph) -> FlatGraph:
     """The graph with as much of it on bytes as its quantisers ask for."""
     if not graph.count("QUANTIZE"):
         return graph
-    graph.operators = _Quantising(graph).run()
+    graph.operators = _Quantising(quantised_first(graph)).run()
     graph.remove_dead()
     return graph
 

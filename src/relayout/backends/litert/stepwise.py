@@ -31,7 +31,7 @@ LOOKED_THROUGH = frozenset({"RESHAPE", "TRANSPOSE"})
 
 def steps_of(graph: FlatGraph) -> dict[str, float]:
     """By output, the step that its numbers lie on, where that is known; nothing without bytes."""
-    if not graph.count("QUANTIZE"):
+    if not any(each.steps for operator in graph.operators for each in operator.outputs):
         return {}
     makers = {tensor: each for each in graph.operators for tensor in each.outputs}
 
