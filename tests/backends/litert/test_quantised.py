@@ -14,7 +14,7 @@ from relayout.backends.litert.compiling import compile_model
 from relayout.backends.litert.flat_graph import FlatGraph, FlatOperator, FlatTensor, Quantisation
 from relayout.backends.litert.interpreting import LiteModel
 from relayout.backends.litert.moved_bytes import quantised_first
-from relayout.backends.litert.stepwise import steps_of
+from relayout.backends.litert.steps import steps_of
 from relayout.backends.options import CompileOptions
 from relayout.verify.verdict import NumericOptions, NumericVerdict, WithinSteps
 from tests.backends.litert.building import builtins_of, drawn, feeds_of, model_of

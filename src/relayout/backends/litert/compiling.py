@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,8 +19,9 @@ from relayout.backends.litert.interpreting import LiteModel
 from relayout.backends.litert.last_bytes import LastBytes, giving, last_steps
 from relayout.backends.litert.lower.registry import missing
 from relayout.backends.litert.lowering import lowered
+from relayout.backends.litert.parts import Parts, cut_into_parts, ends_of_parts
 from relayout.backends.litert.quantised import on_bytes
-from relayout.backends.litert.stepwise import steps_of
+from relayout.backends.litert.steps import steps_of
 from relayout.backends.litert.turning import turned
 from relayout.backends.litert.verification import compare_written
 from relayout.backends.options import Compilation, CompileOptions
@@ -42,6 +44,8 @@ FILE = "model.tflite"
 """The name of a file that is written only to be verified."""
 LAST = "last_bytes.tflite"
 """That of one which gives its last bytes too."""
+PARTS, LOWERED = "parts.tflite", "lowered.onnx"
+"""Those of the parts of a quantised model, and of the model that it was made of."""
 HALF = "float16"
 
 
@@ -49,11 +53,11 @@ def compile_model(
     source: ModelSource, options: CompileOptions, stage: Stage = lambda _: None
 ) -> LiteModel:
     """A callable over the interpreter, verified unless that was not asked for."""
-    given, graph = _chosen(source, options, stage)
-    content = to_bytes(graph, {})
+    chosen = _chosen(source, options, stage)
+    content = to_bytes(chosen.graph, {})
     if options.inputs is not None:
         with _written(content, None) as file:
-            verdict = _verdict(given, file, options, graph, stage)
+            verdict = _verdict(chosen, file, options, stage)
         if not verdict.equal:
             raise VerificationError(f"{verdict.summary()}; verify=False compiles it all the same")
     return LiteModel(content)
@@ -67,13 +71,13 @@ def write_module(
 ) -> Compilation:
     """A .tflite file, written only if it is verified or nobody asked."""
     destination, verdict = Destination.of(output), None
-    given, graph = _chosen(source, options, stage)
+    chosen = _chosen(source, options, stage)
     stage("writing")
-    content = to_bytes(graph, {})
-    details = counted(graph, content)
+    content = to_bytes(chosen.graph, {})
+    details = counted(chosen.graph, content)
     with _written(content, None if destination.is_stream else destination.path) as file:
         if options.inputs is not None:
-            verdict = _verdict(given, file, options, graph, stage)
+            verdict = _verdict(chosen, file, options, stage)
         if verdict is not None and not verdict.equal:
             return Compilation(verdict, details=details)
         hand_over([(file, destination)])
@@ -91,10 +95,16 @@ def counted(graph: FlatGraph, content: bytes) -> dict[str, int]:
     }
 
 
-def _chosen(
-    source: ModelSource, options: CompileOptions, stage: Stage
-) -> tuple[LoadedModel, FlatGraph]:
-    """The model as given, and the builtins that do what it does."""
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """A model as given, in LiteRT's layouts, and as the builtins that do what it does."""
+
+    given: LoadedModel
+    optimised: LoadedModel
+    graph: FlatGraph
+
+
+def _chosen(source: ModelSource, options: CompileOptions, stage: Stage) -> _Chosen:
     if options.device != "cpu" or options.dtype not in {None, HALF}:
         raise RelayoutError(f"LiteRT is written for a CPU, in float32 or with {HALF} weights")
     stage("reading")
@@ -103,7 +113,7 @@ def _chosen(
     model = optimised(given, options)
     stage("lowering")
     graph = on_bytes(turned(fused(lowered(model.ir))))
-    return given, halved(graph) if options.dtype == HALF else graph
+    return _Chosen(given, model, halved(graph) if options.dtype == HALF else graph)
 
 
 def optimised(given: LoadedModel, options: CompileOptions) -> LoadedModel:
@@ -129,20 +139,36 @@ def _written(content: bytes, place: Path | None) -> Iterator[Path]:
         yield file
 
 
-def _verdict(
-    given: LoadedModel,
-    file: Path,
-    options: CompileOptions,
-    graph: FlatGraph,
-    stage: Stage,
-) -> NumericVerdict:
+def _verdict(chosen: _Chosen, file: Path, options: CompileOptions, stage: Stage) -> NumericVerdict:
     stage("comparing numbers")
-    steps = steps_of(graph)
-    last = None if all(steps.values()) else _with_last_bytes(graph, file.with_name(LAST))
-    if given.path is not None:
-        return compare_written(given.path, file, options, steps, last)
-    with staged(given, file.with_name("given.onnx"), changed=False) as copy:
-        return compare_written(copy.path, file, options, steps, last)
+    steps = steps_of(chosen.graph)
+    last = None if all(steps.values()) else _with_last_bytes(chosen.graph, file.with_name(LAST))
+    with ExitStack() as stack:
+        path = chosen.given.path or stack.enter_context(
+            _copied(chosen.given, file.with_name("given.onnx"), changed=False)
+        )
+        parts = stack.enter_context(_in_parts(chosen, file)) if steps else None
+        return compare_written(path, file, options, steps=steps, last=last, parts=parts)
+
+
+@contextmanager
+def _copied(model: LoadedModel, file: Path, *, changed: bool) -> Iterator[Path]:
+    with staged(model, file, changed=changed) as copy:
+        yield copy.path
+
+
+@contextmanager
+def _in_parts(chosen: _Chosen, file: Path) -> Iterator[Parts | None]:
+    """A file of the parts of a quantised model beside the one that is verified, if it has some."""
+    ends = ends_of_parts(chosen.graph, chosen.optimised.ir)
+    if not ends:
+        yield None
+        return
+    graph, fed = cut_into_parts(chosen.graph, ends)
+    place = file.with_name(PARTS)
+    place.write_bytes(to_bytes(graph, {}))
+    with _copied(chosen.optimised, file.with_name(LOWERED), changed=True) as model:
+        yield Parts(place, model, fed, {end.name: value for end, value in ends.items()})
 
 
 def _with_last_bytes(graph: FlatGraph, file: Path) -> LastBytes | None:
