@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,6 +19,7 @@ from relayout.backends.litert.interpreting import LiteModel
 from relayout.backends.litert.last_bytes import LastBytes, giving, last_steps
 from relayout.backends.litert.lower.registry import missing
 from relayout.backends.litert.lowering import lowered
+from relayout.backends.litert.open_length import LENGTHS, with_open_length
 from relayout.backends.litert.parts import Parts, cut_into_parts, ends_of_parts
 from relayout.backends.litert.quantised import on_bytes
 from relayout.backends.litert.steps import steps_of
@@ -29,7 +30,7 @@ from relayout.errors import RelayoutError, VerificationError
 from relayout.graph.collector import paused_collector
 from relayout.graph.io.defaults import without_defaults
 from relayout.graph.io.destination import Destination, cannot_write, hand_over, reason_of
-from relayout.graph.io.lengths import with_lengths
+from relayout.graph.io.lengths import open_lengths, with_lengths
 from relayout.graph.io.load import load
 from relayout.graph.io.model import LoadedModel
 from relayout.graph.io.save import staged
@@ -102,6 +103,8 @@ class _Chosen:
     given: LoadedModel
     optimised: LoadedModel
     graph: FlatGraph
+    is_open: bool = False
+    """Whether callers may change a length."""
 
 
 def _chosen(source: ModelSource, options: CompileOptions, stage: Stage) -> _Chosen:
@@ -109,6 +112,20 @@ def _chosen(source: ModelSource, options: CompileOptions, stage: Stage) -> _Chos
         raise RelayoutError(f"LiteRT is written for a CPU, in float32 or with {HALF} weights")
     stage("reading")
     given = load(source)
+    symbols = open_lengths(_of_lengths(given, options))
+    if len(symbols) != 1:
+        return _at_lengths(given, options, stage)
+    (symbol,) = symbols
+    one, other = (
+        _at_lengths(given, replace(options, dims={**(options.dims or {}), symbol: length}), stage)
+        for length in LENGTHS
+    )
+    graph = with_open_length(one.graph, other.graph, symbol)
+    return _Chosen(given, one.optimised, graph, is_open=True)
+
+
+def _at_lengths(given: LoadedModel, options: CompileOptions, stage: Stage) -> _Chosen:
+    """The builtins for a model all of whose lengths are known."""
     stage("optimising")
     model = optimised(given, options)
     stage("lowering")
@@ -116,10 +133,14 @@ def _chosen(source: ModelSource, options: CompileOptions, stage: Stage) -> _Chos
     return _Chosen(given, model, halved(graph) if options.dtype == HALF else graph)
 
 
+def _of_lengths(given: LoadedModel, options: CompileOptions) -> LoadedModel:
+    loaded = without_defaults(given) if options.fix_defaults else given
+    return with_lengths(editable(loaded), options.shapes, options.dims or {})
+
+
 def optimised(given: LoadedModel, options: CompileOptions) -> LoadedModel:
     """The model in the layouts that LiteRT has kernels for, all lengths known."""
-    loaded = without_defaults(given) if options.fix_defaults else given
-    loaded = with_lengths(editable(loaded), options.shapes, options.dims or {})
+    loaded = _of_lengths(given, options)
     # Quantised parts keep what they round.
     terms = Terms(Objective.COUNT, LITERT, recomputes=False)
     with paused_collector():
@@ -160,7 +181,7 @@ def _copied(model: LoadedModel, file: Path, *, changed: bool) -> Iterator[Path]:
 @contextmanager
 def _in_parts(chosen: _Chosen, file: Path) -> Iterator[Parts | None]:
     """A file of the parts of a quantised model beside the one that is verified, if it has some."""
-    ends = ends_of_parts(chosen.graph, chosen.optimised.ir)
+    ends = {} if chosen.is_open else ends_of_parts(chosen.graph, chosen.optimised.ir)
     if not ends:
         yield None
         return
