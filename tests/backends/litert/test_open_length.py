@@ -41,7 +41,16 @@ def shuffling() -> onnx.ModelProto:
     return net.model(net.linear(flat, 6 * 36, 5))
 
 
-@pytest.mark.parametrize("make", [network, shuffling])
+def with_token() -> onnx.ModelProto:
+    """A token in front of those of each picture, as in a vision transformer."""
+    net = Net({"tokens": (1, 5, 8)})
+    batch = net("Gather", net("Shape", "tokens"), np.asarray([0]), axis=0)
+    shape = net("Concat", batch, np.asarray([1, 8]), axis=0)
+    every = net("Concat", net("Expand", drawn(1, 1, 8), shape), "tokens", axis=1)
+    return net.model(net.linear(net.normalised(every, 8), 8, 4))
+
+
+@pytest.mark.parametrize("make", [network, shuffling, with_token])
 def test_a_batch_that_is_not_given_stays_open(make: Callable[[], onnx.ModelProto]) -> None:
     model = opened(make())
     compiled = compile_model(model, CompileOptions(inputs=NumericOptions()))
@@ -81,7 +90,7 @@ def test_lengths_that_are_not_open_are_not_changed() -> None:
 
 
 def test_a_builtin_that_has_to_know_the_length_is_named() -> None:
-    """What is repeated as often as the batch is long."""
+    """What is repeated as often as the batch is long, and longer than all it is joined with."""
     net = Net({"x": (1, 3)})
     batch = net("Gather", net("Shape", "x"), np.asarray([0]), axis=0)
     whole = net(

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from relayout.backends.litert.flat_graph import FlatData, FlatGraph, FlatOperator, FlatTensor
+from relayout.backends.litert.repeated import without_repeated
 from relayout.errors import RelayoutError, quoted
 
 LENGTHS = (2, 3)
@@ -36,7 +37,7 @@ class _Opening:
 
     def run(self) -> FlatGraph:
         pairs = zip(self.one.operators, self.other.operators, strict=False)
-        operators = [self._common(*pair) for pair in pairs]
+        operators = [self._common(*each) for pair in pairs for each in without_repeated(*pair)]
         if len(self.one.operators) != len(self.other.operators):
             raise self._refusal("the builtins")
         for mine, theirs in zip(self.one.inputs, self.other.inputs, strict=True):
