@@ -50,7 +50,32 @@ def with_token() -> onnx.ModelProto:
     return net.model(net.linear(net.normalised(every, 8), 8, 4))
 
 
-@pytest.mark.parametrize("make", [network, shuffling, with_token])
+def with_factors() -> onnx.ModelProto:
+    """A factor for each entry of the batch, as in layer normalisations of Keras."""
+    net = Net({"x": (1, 6)})
+    batch = net("Gather", net("Shape", "x"), np.asarray([0]), axis=0)
+    across = net("Mul", net("Transpose", "x", perm=[1, 0]), net("Expand", np.float32([3]), batch))
+    return net.model(net("Tanh", net("Transpose", across, perm=[1, 0])))
+
+
+def recurrent(op_type: str, gates: int) -> onnx.ModelProto:
+    """A layer that begins at zeros: steps come first in the operator, the batch in the input."""
+    net = Net({"x": (1, 3, 4)})
+    steps = net("Transpose", "x", perm=[1, 0, 2])
+    weights = [drawn(1, gates * 5, 4), drawn(1, gates * 5, 5), drawn(1, 2 * gates * 5)]
+    _, last = net(op_type, steps, *weights, outputs=2, hidden_size=5)
+    return net.model(net("Squeeze", last, np.asarray([0])))
+
+
+def lstm() -> onnx.ModelProto:
+    return recurrent("LSTM", 4)
+
+
+def gru() -> onnx.ModelProto:
+    return recurrent("GRU", 3)
+
+
+@pytest.mark.parametrize("make", [network, shuffling, with_token, with_factors, lstm, gru])
 def test_a_batch_that_is_not_given_stays_open(make: Callable[[], onnx.ModelProto]) -> None:
     model = opened(make())
     compiled = compile_model(model, CompileOptions(inputs=NumericOptions()))

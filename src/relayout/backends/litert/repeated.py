@@ -1,7 +1,8 @@
 """Constants that are repeated as often as a length says, such as a class token for each picture.
 
-What is joined with one has the length too. So it may be one entry, repeated by a choice between it
-and a part of the other operand that never takes the latter.
+What one is joined with, or added to, has the length too. So it may be one entry, which elementwise
+builtins repeat by themselves; for a join it is repeated by a choice between it and a part of the
+other operand that never takes the latter.
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ import numpy as np
 from relayout.backends.litert.flat_graph import FlatData, FlatOperator, FlatTensor
 
 JOIN = "CONCATENATION"
+ELEMENTWISE = frozenset({"ADD", "SUB", "MUL", "DIV", "MAXIMUM", "MINIMUM", "SQUARED_DIFFERENCE"})
 Pair: TypeAlias = tuple[FlatOperator, FlatOperator]
 
 
 def without_repeated(first: FlatOperator, second: FlatOperator) -> Iterator[Pair]:
     """One operator at two lengths, after what makes its repeated constants of one entry."""
-    for place in range(len(first.inputs) if _are_joins(first, second) else 0):
+    for place in range(_count(first, second)):
         entry = _entry(first.inputs[place], second.inputs[place])
         made = [] if entry is None else [_repeat(each, place, entry) for each in (first, second)]
         if entry is not None and all(made):
@@ -29,9 +31,10 @@ def without_repeated(first: FlatOperator, second: FlatOperator) -> Iterator[Pair
     yield first, second
 
 
-def _are_joins(first: FlatOperator, second: FlatOperator) -> bool:
-    is_join = first.builtin == second.builtin == JOIN
-    return is_join and len(first.inputs) == len(second.inputs)
+def _count(first: FlatOperator, second: FlatOperator) -> int:
+    """How many operands may be repeated constants."""
+    is_one = (first.builtin, len(first.inputs)) == (second.builtin, len(second.inputs))
+    return len(first.inputs) if is_one and first.builtin in ELEMENTWISE | {JOIN} else 0
 
 
 def _entry(mine: FlatTensor | None, theirs: FlatTensor | None) -> FlatData | None:
@@ -48,7 +51,17 @@ def _entry(mine: FlatTensor | None, theirs: FlatTensor | None) -> FlatData | Non
     return entry if is_repeated else None
 
 
-def _repeat(join: FlatOperator, place: int, entry: FlatData) -> list[FlatOperator]:
+def _repeat(operator: FlatOperator, place: int, entry: FlatData) -> list[FlatOperator]:
+    """An operator that reads one entry, after what it needs for that; nothing if it cannot."""
+    if operator.builtin == JOIN:
+        return _joined(operator, place, entry)
+    one = FlatTensor(f"{operator.outputs[0].name}/entry", entry.shape, entry.dtype, entry)
+    changed = _with(operator, place, one)
+    shapes = (each.shape for each in changed.inputs if each is not None)
+    return [changed] if np.broadcast_shapes(*shapes) == operator.outputs[0].shape else []
+
+
+def _joined(join: FlatOperator, place: int, entry: FlatData) -> list[FlatOperator]:
     """A part of another operand, the choice, and the join; nothing if no operand is long enough."""
     constant, axis = join.inputs[place], join.options["axis"]
     if constant is None:
@@ -67,12 +80,16 @@ def _repeat(join: FlatOperator, place: int, entry: FlatData) -> list[FlatOperato
     mask = sum(1 << each for each in range(constant.rank) if each != axis)
     is_entry = FlatTensor(f"{name}/always", (1,), np.dtype(bool), np.ones(1, bool))
     one = FlatTensor(f"{name}/entry", entry.shape, entry.dtype, entry)
-    inputs = (*join.inputs[:place], chosen, *join.inputs[place + 1 :])
     return [
         FlatOperator("STRIDED_SLICE", (whole, *places), (part,), {"endMask": mask}),
         FlatOperator("SELECT_V2", (is_entry, one, part), (chosen,)),
-        replace(join, inputs=inputs),
+        _with(join, place, chosen),
     ]
+
+
+def _with(operator: FlatOperator, place: int, operand: FlatTensor) -> FlatOperator:
+    inputs = (*operator.inputs[:place], operand, *operator.inputs[place + 1 :])
+    return replace(operator, inputs=inputs)
 
 
 def _constant(name: str, numbers: list[int]) -> FlatTensor:
