@@ -54,7 +54,7 @@ def with_factors() -> onnx.ModelProto:
     """A factor for each entry of the batch, as in layer normalisations of Keras."""
     net = Net({"x": (1, 6)})
     batch = net("Gather", net("Shape", "x"), np.asarray([0]), axis=0)
-    across = net("Mul", net("Transpose", "x", perm=[1, 0]), net("Expand", np.float32([3]), batch))
+    across = net("Mul", net("Transpose", "x", perm=[1, 0]), net("Expand", drawn(1), batch))
     return net.model(net("Tanh", net("Transpose", across, perm=[1, 0])))
 
 

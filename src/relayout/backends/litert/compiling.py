@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from relayout.assign.terms import Terms
 from relayout.backends.expanding import editable, expanded
-from relayout.backends.litert.flat_graph import FlatGraph
+from relayout.backends.litert.flat_graph import FlatGraph, FlatTensor
 from relayout.backends.litert.flatbuffer import to_bytes
 from relayout.backends.litert.fusing import fused
 from relayout.backends.litert.halving import halved
@@ -20,7 +20,7 @@ from relayout.backends.litert.last_bytes import LastBytes, giving, last_steps
 from relayout.backends.litert.lower.registry import missing
 from relayout.backends.litert.lowering import lowered
 from relayout.backends.litert.open_length import LENGTHS, with_open_length
-from relayout.backends.litert.parts import Parts, cut_into_parts, ends_of_parts
+from relayout.backends.litert.parts import LoweredFile, Parts, cut_into_parts, ends_of_parts
 from relayout.backends.litert.quantised import on_bytes
 from relayout.backends.litert.steps import steps_of
 from relayout.backends.litert.turning import turned
@@ -98,13 +98,21 @@ def counted(graph: FlatGraph, content: bytes) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class _Chosen:
-    """A model as given, in LiteRT's layouts, and as the builtins that do what it does."""
+    """A model as given, as the builtins that do what it does, and what these were made of."""
 
     given: LoadedModel
-    optimised: LoadedModel
     graph: FlatGraph
-    is_open: bool = False
-    """Whether callers may change a length."""
+    lowered: tuple[_Lowered, ...]
+    ends: Mapping[FlatTensor, str]
+    """By tensor of bytes, the value of these models that it holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Lowered:
+    """A model in LiteRT's layouts, and the length it was lowered at if the file leaves one open."""
+
+    model: LoadedModel
+    dims: Mapping[str, int] = field(default_factory=dict)
 
 
 def _chosen(source: ModelSource, options: CompileOptions, stage: Stage) -> _Chosen:
@@ -116,12 +124,16 @@ def _chosen(source: ModelSource, options: CompileOptions, stage: Stage) -> _Chos
     if len(symbols) != 1:
         return _at_lengths(given, options, stage)
     (symbol,) = symbols
-    one, other = (
-        _at_lengths(given, replace(options, dims={**(options.dims or {}), symbol: length}), stage)
-        for length in LENGTHS
-    )
+    one, other = (_at_length(given, options, {symbol: length}, stage) for length in LENGTHS)
     graph = with_open_length(one.graph, other.graph, symbol)
-    return _Chosen(given, one.optimised, graph, is_open=True)
+    return _Chosen(given, graph, (*one.lowered, *other.lowered), one.ends)
+
+
+def _at_length(
+    given: LoadedModel, options: CompileOptions, dims: Mapping[str, int], stage: Stage
+) -> _Chosen:
+    made = _at_lengths(given, replace(options, dims={**(options.dims or {}), **dims}), stage)
+    return replace(made, lowered=tuple(replace(each, dims=dims) for each in made.lowered))
 
 
 def _at_lengths(given: LoadedModel, options: CompileOptions, stage: Stage) -> _Chosen:
@@ -130,7 +142,8 @@ def _at_lengths(given: LoadedModel, options: CompileOptions, stage: Stage) -> _C
     model = optimised(given, options)
     stage("lowering")
     graph = on_bytes(turned(fused(lowered(model.ir))))
-    return _Chosen(given, model, halved(graph) if options.dtype == HALF else graph)
+    graph = halved(graph) if options.dtype == HALF else graph
+    return _Chosen(given, graph, (_Lowered(model),), ends_of_parts(graph, model.ir))
 
 
 def _of_lengths(given: LoadedModel, options: CompileOptions) -> LoadedModel:
@@ -181,15 +194,23 @@ def _copied(model: LoadedModel, file: Path, *, changed: bool) -> Iterator[Path]:
 @contextmanager
 def _in_parts(chosen: _Chosen, file: Path) -> Iterator[Parts | None]:
     """A file of the parts of a quantised model beside the one that is verified, if it has some."""
-    ends = {} if chosen.is_open else ends_of_parts(chosen.graph, chosen.optimised.ir)
-    if not ends:
+    if not chosen.ends:
         yield None
         return
-    graph, fed = cut_into_parts(chosen.graph, ends)
+    graph, fed = cut_into_parts(chosen.graph, chosen.ends)
     place = file.with_name(PARTS)
     place.write_bytes(to_bytes(graph, {}))
-    with _copied(chosen.optimised, file.with_name(LOWERED), changed=True) as model:
-        yield Parts(place, model, fed, {end.name: value for end, value in ends.items()})
+    with ExitStack() as stack:
+        files = [
+            LoweredFile(
+                stack.enter_context(
+                    _copied(each.model, file.with_name(f"{index}{LOWERED}"), changed=True)
+                ),
+                each.dims,
+            )
+            for index, each in enumerate(chosen.lowered)
+        ]
+        yield Parts(place, files, fed, {end.name: value for end, value in chosen.ends.items()})
 
 
 def _with_last_bytes(graph: FlatGraph, file: Path) -> LastBytes | None:

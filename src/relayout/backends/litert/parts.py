@@ -8,10 +8,10 @@ give the bytes of the model computes what the model does, and one with a wrong p
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import onnx_ir as ir
@@ -28,8 +28,26 @@ from relayout.verify.runtimes import ONNX_RUNTIME, Run
 
 FED = "/fed"
 """Ends the names of inputs that stand for what the part before gives."""
+CasesAt: TypeAlias = Callable[[Mapping[str, int]], Sequence[Case]]
+"""Inputs for a model, at given lengths of symbols."""
 MOST_OFF = 0.25
 """The share of bytes of a part that may be off by a step: a mean of four is a tie that often."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoweredFile:
+    """The model that a file was made of, which is the given one in LiteRT's layouts."""
+
+    path: Path
+    dims: Mapping[str, int] = field(default_factory=dict)
+    """The length at which it was lowered, if the file leaves one open."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {"path": str(self.path.resolve()), "dims": dict(self.dims)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> LoweredFile:
+        return cls(Path(data["path"]), data["dims"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,20 +55,21 @@ class Parts:
     """A file that gives the last bytes of each part, and reads those of each as inputs."""
 
     file: Path
-    lowered: Path
-    """The model that the file was made of: the given one, in LiteRT's layouts."""
+    lowered: Sequence[LoweredFile]
     fed: Mapping[str, str]
     """By input of the file that the given model lacks, the value of that model it stands for."""
     ends: Mapping[str, str]
     """By result of the file, the value of that model that it holds."""
 
     def to_json(self) -> dict[str, Any]:
-        files = {"file": str(self.file.resolve()), "lowered": str(self.lowered.resolve())}
-        return {**files, "fed": dict(self.fed), "ends": dict(self.ends)}
+        lowered = [each.to_json() for each in self.lowered]
+        names = {"fed": dict(self.fed), "ends": dict(self.ends)}
+        return {"file": str(self.file.resolve()), "lowered": lowered, **names}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Parts:
-        return cls(Path(data["file"]), Path(data["lowered"]), data["fed"], data["ends"])
+        lowered = tuple(map(LoweredFile.from_json, data["lowered"]))
+        return cls(Path(data["file"]), lowered, data["fed"], data["ends"])
 
 
 def ends_of_parts(graph: FlatGraph, model: ir.Model) -> dict[FlatTensor, str]:
@@ -74,10 +93,7 @@ def cut_into_parts(
     graph: FlatGraph, ends: Mapping[FlatTensor, str]
 ) -> tuple[FlatGraph, dict[str, str]]:
     """A graph whose operators read inputs where they read the ends of parts; these, by value."""
-    fed = {
-        each: FlatTensor(f"{each.name}{FED}", each.shape, each.dtype, steps=each.steps)
-        for each in ends
-    }
+    fed = {each: replace(each, name=f"{each.name}{FED}") for each in ends}
     operators = [
         replace(each, inputs=tuple(t if t is None else fed.get(t, t) for t in each.inputs))
         for each in graph.operators
@@ -104,10 +120,15 @@ class PartComparison:
     def count(self) -> int:
         return len(self.parts.ends)
 
-    def least(self, cases: Sequence[Case], interface: Interface) -> float:
+    def least(self, cases_at: CasesAt, interface: Interface) -> float:
         """The least share of elements within a step at the end of a part; 0 if others differ."""
+        return min(
+            self._least(each.path, cases_at(each.dims), interface) for each in self.parts.lowered
+        )
+
+    def _least(self, path: Path, cases: Sequence[Case], interface: Interface) -> float:
         inner = [name for name in self._values() if name not in self.steps]
-        lowered = ONNX_RUNTIME.load(exposed(self.parts.lowered, inner), interface)
+        lowered = ONNX_RUNTIME.load(exposed(path, inner), interface)
         names = [*self.steps, *inner]
         return min(
             self._share(case, dict(zip(names, lowered(case.feeds), strict=True))) for case in cases

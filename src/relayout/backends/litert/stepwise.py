@@ -61,7 +61,7 @@ class StepComparison:
         if least >= WITHIN or self.by_parts is None:
             return WithinSteps(least)
         exact = ONNX_RUNTIME.load(self.given, interface)
-        of_parts = self.by_parts.least(self._cases(exact, interface), interface)
+        of_parts = self.by_parts.least(lambda dims: self._cases(exact, interface, dims), interface)
         return WithinSteps(of_parts, self.by_parts.count, least)
 
     def _shares(self, interface: Interface) -> list[list[float]]:
@@ -98,8 +98,11 @@ class StepComparison:
                 least[place] = min(least[place], *shares)
         return max(least)
 
-    def _cases(self, exact: Run, interface: Interface) -> Sequence[Case]:
-        return CaseFinder(exact, interface, self.options, read(self.given)).find()
+    def _cases(
+        self, exact: Run, interface: Interface, dims: Mapping[str, int] | None = None
+    ) -> Sequence[Case]:
+        options = replace(self.options, dims={**self.options.dims, **(dims or {})})
+        return CaseFinder(exact, interface, options, read(self.given)).find()
 
     def _within(self, case: Case, wanted: Sequence[Sequence[Any]]) -> list[list[float]]:
         results = self.run(case.feeds)
