@@ -17,7 +17,13 @@ from relayout.backends.litert.moved_bytes import quantised_first
 from relayout.backends.litert.steps import steps_of
 from relayout.backends.options import CompileOptions
 from relayout.verify.verdict import NumericOptions, NumericVerdict, WithinSteps
-from tests.backends.litert.building import builtins_of, drawn, feeds_of, model_of
+from tests.backends.litert.building import (
+    assert_runs_alike,
+    builtins_of,
+    drawn,
+    feeds_of,
+    model_of,
+)
 
 Held = dict[str, Any]
 
@@ -177,3 +183,9 @@ def _types(compiled: LiteModel, builtin: str) -> list[str]:
     names = {number: name for name, number in vars(schema.TensorType).items()}
     touched = [*operator.InputsAsNumpy(), *operator.OutputsAsNumpy()]
     return [names[graph.Tensors(int(index)).Type()] for index in touched]
+
+
+def test_an_average_over_the_whole_plane_is_a_mean() -> None:
+    nodes = [helper.make_node("AveragePool", ["x"], ["y"], kernel_shape=[6, 7])]
+    compiled = assert_runs_alike(model_of(nodes, {"x": (2, 8, 6, 7)}, ["y"]))
+    assert "MEAN" in builtins_of(compiled)
