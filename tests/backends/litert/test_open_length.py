@@ -127,9 +127,11 @@ def test_a_builtin_that_has_to_know_the_length_is_named() -> None:
     assert compile_model(model, CompileOptions(dims={"N": 2}))(drawn(2, 3))
 
 
-def test_several_open_lengths_must_be_given() -> None:
-    model = opened(network())
-    model.graph.input[0].type.tensor_type.shape.dim[2].dim_param = "H"
+@pytest.mark.parametrize("axes", [(0, 2), (2,)])
+def test_other_open_lengths_must_be_given(axes: tuple[int, ...]) -> None:
+    model = network()
+    for axis in axes:
+        model.graph.input[0].type.tensor_type.shape.dim[axis].dim_param = f"length{axis}"
     with pytest.raises(RelayoutError, match="give them by --shape or --dim"):
         compile_model(model, CompileOptions())
 

@@ -121,7 +121,8 @@ def _chosen(source: ModelSource, options: CompileOptions, stage: Stage) -> _Chos
     stage("reading")
     given = load(source)
     symbols = open_lengths(_of_lengths(given, options))
-    if len(symbols) != 1:
+    # Along other axes windows and paddings depend on the length, which two lengths do not show.
+    if [*symbols.values()] != [{0}]:
         return _at_lengths(given, options, stage)
     (symbol,) = symbols
     one, other = (_at_length(given, options, {symbol: length}, stage) for length in LENGTHS)

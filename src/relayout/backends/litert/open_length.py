@@ -1,4 +1,4 @@
-"""One length that callers of a file may change, such as its batch.
+"""One length that callers of a file may change: its batch.
 
 A model is lowered twice, at two lengths. Where both results are the same builtins, with the same
 constants but for lengths that LiteRT can count itself, one file does for all lengths; otherwise the

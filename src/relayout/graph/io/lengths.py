@@ -33,20 +33,14 @@ def with_lengths(
     return reloaded(loaded, message)
 
 
-def open_lengths(loaded: LoadedModel) -> list[str]:
-    """The symbols in the shapes of inputs, each once; a length without a name is one of its own."""
-    tensors = {
-        value.name: value.type.tensor_type
-        for value in loaded.source.graph.input
-        if value.type.WhichOneof("value") == "tensor_type"
-    }
-    symbols = (
-        _symbol(name, axis, dim)
-        for name, tensor in tensors.items()
-        for axis, dim in enumerate(tensor.shape.dim)
-        if not _is_known(dim)
-    )
-    return list(dict.fromkeys(symbols))
+def open_lengths(loaded: LoadedModel) -> dict[str, set[int]]:
+    """By symbol, the axes of inputs that have it; a length without a name is one of its own."""
+    found: dict[str, set[int]] = {}
+    for value in loaded.source.graph.input:
+        for axis, dim in enumerate(value.type.tensor_type.shape.dim):
+            if not _is_known(dim):
+                found.setdefault(_symbol(value.name, axis, dim), set()).add(axis)
+    return found
 
 
 def _symbol(name: str, axis: int, dim: onnx.TensorShapeProto.Dimension) -> str:
