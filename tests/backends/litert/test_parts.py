@@ -17,7 +17,7 @@ from relayout.backends.litert.flat_graph import FlatGraph
 from relayout.backends.litert.flatbuffer import to_bytes
 from relayout.backends.litert.fusing import fused
 from relayout.backends.litert.lowering import lowered
-from relayout.backends.litert.parts import LoweredFile, Parts, cut_into_parts, ends_of_parts
+from relayout.backends.litert.parts import LoweredFile, PartFile, cut_into_parts, ends_of_parts
 from relayout.backends.litert.quantised import on_bytes
 from relayout.backends.litert.steps import steps_of
 from relayout.backends.litert.verification import compare_file
@@ -115,14 +115,14 @@ def compared(
     (folder / "parts.tflite").write_bytes(to_bytes(cut, {}))
     names = {end.name: value for end, value in ends.items()}
     lowered_file = LoweredFile(folder / "lowered.onnx")
-    parts = Parts(folder / "parts.tflite", (lowered_file,), fed, names)
+    parts = PartFile(folder / "parts.tflite", (lowered_file,), fed, names)
     return compare_file(
         folder / "given.onnx",
         folder / "out.tflite",
         NumericOptions(),
         fixed=True,
         steps=steps_of(graph),
-        parts=Parts.from_json(parts.to_json()),
+        parts=PartFile.from_json(parts.to_json()),
     )
 
 

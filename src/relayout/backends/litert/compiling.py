@@ -20,7 +20,7 @@ from relayout.backends.litert.last_bytes import LastBytes, giving, last_steps
 from relayout.backends.litert.lower.registry import missing
 from relayout.backends.litert.lowering import lowered
 from relayout.backends.litert.open_length import LENGTHS, with_open_length
-from relayout.backends.litert.parts import LoweredFile, Parts, cut_into_parts, ends_of_parts
+from relayout.backends.litert.parts import LoweredFile, PartFile, cut_into_parts, ends_of_parts
 from relayout.backends.litert.quantised import on_bytes
 from relayout.backends.litert.steps import steps_of
 from relayout.backends.litert.turning import turned
@@ -97,7 +97,7 @@ def counted(graph: FlatGraph, content: bytes) -> dict[str, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Chosen:
+class _Conversion:
     """A model as given, as the builtins that do what it does, and what these were made of."""
 
     given: LoadedModel
@@ -115,7 +115,7 @@ class _Lowered:
     dims: Mapping[str, int] = field(default_factory=dict)
 
 
-def _chosen(source: ModelSource, options: CompileOptions, stage: Stage) -> _Chosen:
+def _chosen(source: ModelSource, options: CompileOptions, stage: Stage) -> _Conversion:
     if options.device != "cpu" or options.dtype not in {None, HALF}:
         raise RelayoutError(f"LiteRT is written for a CPU, in float32 or with {HALF} weights")
     stage("reading")
@@ -127,24 +127,24 @@ def _chosen(source: ModelSource, options: CompileOptions, stage: Stage) -> _Chos
     (symbol,) = symbols
     one, other = (_at_length(given, options, {symbol: length}, stage) for length in LENGTHS)
     graph = with_open_length(one.graph, other.graph, symbol)
-    return _Chosen(given, graph, (*one.lowered, *other.lowered), one.ends)
+    return _Conversion(given, graph, (*one.lowered, *other.lowered), one.ends)
 
 
 def _at_length(
     given: LoadedModel, options: CompileOptions, dims: Mapping[str, int], stage: Stage
-) -> _Chosen:
+) -> _Conversion:
     made = _at_lengths(given, replace(options, dims={**(options.dims or {}), **dims}), stage)
     return replace(made, lowered=tuple(replace(each, dims=dims) for each in made.lowered))
 
 
-def _at_lengths(given: LoadedModel, options: CompileOptions, stage: Stage) -> _Chosen:
+def _at_lengths(given: LoadedModel, options: CompileOptions, stage: Stage) -> _Conversion:
     """The builtins for a model all of whose lengths are known."""
     stage("optimising")
     model = optimised(given, options)
     stage("lowering")
     graph = on_bytes(turned(fused(lowered(model.ir))))
     graph = halved(graph) if options.dtype == HALF else graph
-    return _Chosen(given, graph, (_Lowered(model),), ends_of_parts(graph, model.ir))
+    return _Conversion(given, graph, (_Lowered(model),), ends_of_parts(graph, model.ir))
 
 
 def _of_lengths(given: LoadedModel, options: CompileOptions) -> LoadedModel:
@@ -174,7 +174,9 @@ def _written(content: bytes, place: Path | None) -> Iterator[Path]:
         yield file
 
 
-def _verdict(chosen: _Chosen, file: Path, options: CompileOptions, stage: Stage) -> NumericVerdict:
+def _verdict(
+    chosen: _Conversion, file: Path, options: CompileOptions, stage: Stage
+) -> NumericVerdict:
     stage("comparing numbers")
     steps = steps_of(chosen.graph)
     last = None if all(steps.values()) else _with_last_bytes(chosen.graph, file.with_name(LAST))
@@ -193,7 +195,7 @@ def _copied(model: LoadedModel, file: Path, *, changed: bool) -> Iterator[Path]:
 
 
 @contextmanager
-def _in_parts(chosen: _Chosen, file: Path) -> Iterator[Parts | None]:
+def _in_parts(chosen: _Conversion, file: Path) -> Iterator[PartFile | None]:
     """A file of the parts of a quantised model beside the one that is verified, if it has some."""
     if not chosen.ends:
         yield None
@@ -211,7 +213,7 @@ def _in_parts(chosen: _Chosen, file: Path) -> Iterator[Parts | None]:
             )
             for index, each in enumerate(chosen.lowered)
         ]
-        yield Parts(place, files, fed, {end.name: value for end, value in chosen.ends.items()})
+        yield PartFile(place, files, fed, {end.name: value for end, value in chosen.ends.items()})
 
 
 def _with_last_bytes(graph: FlatGraph, file: Path) -> LastBytes | None:

@@ -51,7 +51,7 @@ class LoweredFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class PartFile:
     """A file that gives the last bytes of each part, and reads those of each as inputs."""
 
     file: Path
@@ -67,7 +67,7 @@ class Parts:
         return {"file": str(self.file.resolve()), "lowered": lowered, **names}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Parts:
+    def from_json(cls, data: Mapping[str, Any]) -> PartFile:
         lowered = tuple(map(LoweredFile.from_json, data["lowered"]))
         return cls(Path(data["file"]), lowered, data["fed"], data["ends"])
 
@@ -109,7 +109,7 @@ def cut_into_parts(
 class PartComparison:
     """Each part against the model, both on the bytes of the model."""
 
-    parts: Parts
+    parts: PartFile
     run: Run
     """Runs the file of the parts."""
     steps: Mapping[str, float]

@@ -17,10 +17,10 @@ from relayout.backends.litert.flat_graph import FlatData, FlatOperator, FlatTens
 
 JOIN = "CONCATENATION"
 ELEMENTWISE = frozenset({"ADD", "SUB", "MUL", "DIV", "MAXIMUM", "MINIMUM", "SQUARED_DIFFERENCE"})
-Pair: TypeAlias = tuple[FlatOperator, FlatOperator]
+AtBothLengths: TypeAlias = tuple[FlatOperator, FlatOperator]
 
 
-def without_repeated(first: FlatOperator, second: FlatOperator) -> Iterator[Pair]:
+def without_repeated(first: FlatOperator, second: FlatOperator) -> Iterator[AtBothLengths]:
     """One operator at two lengths, after what makes its repeated constants of one entry."""
     for place in range(_count(first, second)):
         entry = _entry(first.inputs[place], second.inputs[place])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from relayout.backends import comparing
 from relayout.backends.litert.last_bytes import LastBytes
-from relayout.backends.litert.parts import PartComparison, Parts
+from relayout.backends.litert.parts import PartComparison, PartFile
 from relayout.backends.litert.stepwise import StepComparison
 from relayout.backends.options import CompileOptions
 from relayout.verify.difference import TOLERANCES, Tolerance
@@ -26,7 +26,7 @@ def compare_written(
     *,
     steps: Mapping[str, float],
     last: LastBytes | None,
-    parts: Parts | None,
+    parts: PartFile | None,
 ) -> NumericVerdict:
     """As `compare_file`, in a process of its own."""
     inputs = options.inputs or NumericOptions()
@@ -53,7 +53,7 @@ def compare_file(
     fixed: bool,
     steps: Mapping[str, float] | None = None,
     last: LastBytes | None = None,
-    parts: Parts | None = None,
+    parts: PartFile | None = None,
 ) -> NumericVerdict:
     """Whether the interpreter computes from a file what a model states.
 
@@ -77,7 +77,9 @@ def compare_file(
     return comparison.verdict(verdict)
 
 
-def _by_parts(parts: Parts, steps: Mapping[str, float], options: NumericOptions) -> PartComparison:
+def _by_parts(
+    parts: PartFile, steps: Mapping[str, float], options: NumericOptions
+) -> PartComparison:
     tolerance = Tolerance(TOLERANCES, options.tolerance)
     return PartComparison(parts, _runner(parts.file, delegates=True), steps, tolerance)
 
