@@ -97,12 +97,29 @@ class Rounding:
 
 @dataclass(frozen=True)
 class WithinSteps:
-    """Which share of the elements of each output lies within one step of its quantiser."""
+    """Which share of the elements of each output lies within one step of its quantiser.
+
+    `parts`: of the results of so many parts of the model, each of which was given what the model
+    computed before it; of the outputs of the whole, `at_end` is the share.
+    """
 
     share: float
+    parts: int = 0
+    at_end: float = 1.0
 
     def __str__(self) -> str:
-        return f"equal up to one step of quantisers on {100 * self.share:.2f} % of elements"
+        text = f"equal up to one step of quantisers on {100 * self.share:.2f} % of elements"
+        return f"{text} of each of {self._of_parts()}" if self.parts else text
+
+    @property
+    def shortfall(self) -> str:
+        """Why that is not enough."""
+        share = f"{100 * (self.at_end if self.parts else self.share):.2f} % of elements"
+        more = f", {100 * self.share:.2f} % in one of {self.parts} parts" if self.parts else ""
+        return f"{share} lie within a step{more}"
+
+    def _of_parts(self) -> str:
+        return f"{self.parts} parts on the model's own bytes ({100 * self.at_end:.2f} % at the end)"
 
 
 @dataclass(frozen=True)

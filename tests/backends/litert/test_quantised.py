@@ -11,10 +11,19 @@ import pytest
 from onnx import helper
 
 from relayout.backends.litert.compiling import compile_model
+from relayout.backends.litert.flat_graph import FlatGraph, FlatOperator, FlatTensor, Quantisation
 from relayout.backends.litert.interpreting import LiteModel
+from relayout.backends.litert.moved_bytes import quantised_first
+from relayout.backends.litert.steps import steps_of
 from relayout.backends.options import CompileOptions
 from relayout.verify.verdict import NumericOptions, NumericVerdict, WithinSteps
-from tests.backends.litert.building import builtins_of, drawn, feeds_of, model_of
+from tests.backends.litert.building import (
+    assert_runs_alike,
+    builtins_of,
+    drawn,
+    feeds_of,
+    model_of,
+)
 
 Held = dict[str, Any]
 
@@ -87,6 +96,68 @@ def test_what_lies_between_quantisers_is_computed_on_bytes(kind: Any, group: int
     assert np.mean(steps < 1.01) >= 0.999
 
 
+def head(step: float = 0.05) -> onnx.ModelProto:
+    """The mean of each channel and a layer, quantised behind what moves numbers."""
+    parts = [
+        quantiser("x", np.uint8, 0.03, 128),
+        quantiser("f", np.uint8, 0.03, 128),
+        quantiser("t", np.uint8, 0.03, 128),
+        weight("w", (12, 8)),
+        quantiser("y", np.uint8, step, 100),
+    ]
+    held = {name: each for _, constants in parts for name, each in constants.items()}
+    held["bias"] = drawn(12)
+    nodes = [
+        *parts[0][0],
+        helper.make_node("GlobalAveragePool", ["x_d"], ["g"]),
+        helper.make_node("Flatten", ["g"], ["f"]),
+        *parts[1][0],
+        helper.make_node("Identity", ["f_d"], ["t"]),
+        *parts[2][0],
+        *parts[3][0],
+        helper.make_node("Gemm", ["t_d", "w_d", "bias"], ["y"], transB=1),
+        *parts[4][0],
+    ]
+    return model_of(nodes, {"x": (1, 8, 6, 7)}, ["y_d"], held)
+
+
+def test_quantisers_stand_before_moves_and_weights_of_products_keep_their_steps() -> None:
+    model = head()
+    compiled = compile_model(model, CompileOptions(inputs=NumericOptions()))
+    builtins = builtins_of(compiled)
+    assert builtins.count("QUANTIZE") == builtins.count("DEQUANTIZE") == 1
+    assert _types(compiled, "MEAN")[::2] == ["INT8", "INT8"]
+    assert _types(compiled, "FULLY_CONNECTED") == ["INT8", "INT8", "INT32", "INT8"]
+    steps = np.abs(compiled(feeds := feeds_of(model))["y_d"] - optimised(model, feeds)) / 0.05
+    assert np.max(steps) < 1.01
+
+
+def test_bytes_that_are_quantised_again_alike_are_the_same() -> None:
+    source = FlatTensor("b", (2,), np.dtype(np.int8), steps=Quantisation((0.5,), (3,)))
+    numbers = FlatTensor("n", (2,), np.dtype(np.float32))
+    again = FlatTensor("a", (2,), np.dtype(np.int8), steps=Quantisation((0.5,), (3,)))
+    other = FlatTensor("o", (2,), np.dtype(np.int8), steps=Quantisation((0.25,), (3,)))
+    results = [FlatTensor(name, (2,), np.dtype(np.float32)) for name in "yz"]
+    operators = [
+        FlatOperator("DEQUANTIZE", (source,), (numbers,)),
+        FlatOperator("QUANTIZE", (numbers,), (again,)),
+        FlatOperator("QUANTIZE", (numbers,), (other,)),
+        FlatOperator("DEQUANTIZE", (again,), (results[0],)),
+        FlatOperator("DEQUANTIZE", (other,), (results[1],)),
+    ]
+    graph = quantised_first(FlatGraph((source,), tuple(results), operators))
+    assert graph.count("QUANTIZE") == 1
+    assert graph.operators[-2].inputs == (source,)
+
+
+def test_results_that_are_bytes_have_steps_in_files_of_nothing_but_bytes() -> None:
+    source, result = (
+        FlatTensor(name, (2,), np.dtype(np.int8), steps=Quantisation((0.5,), (3,))) for name in "ab"
+    )
+    only_bytes = FlatGraph((source,), (result,), [FlatOperator("ABS", (source,), (result,))])
+    assert steps_of(only_bytes) == {"b": 1.0}
+
+
 def test_weights_keep_a_step_for_each_output() -> None:
     compiled = compile_model(network(np.int8), CompileOptions())
     from ai_edge_litert import schema_py_generated as schema  # noqa: PLC0415 - in an extra
@@ -112,3 +183,9 @@ def _types(compiled: LiteModel, builtin: str) -> list[str]:
     names = {number: name for name, number in vars(schema.TensorType).items()}
     touched = [*operator.InputsAsNumpy(), *operator.OutputsAsNumpy()]
     return [names[graph.Tensors(int(index)).Type()] for index in touched]
+
+
+def test_an_average_over_the_whole_plane_is_a_mean() -> None:
+    nodes = [helper.make_node("AveragePool", ["x"], ["y"], kernel_shape=[6, 7])]
+    compiled = assert_runs_alike(model_of(nodes, {"x": (2, 8, 6, 7)}, ["y"]))
+    assert "MEAN" in builtins_of(compiled)

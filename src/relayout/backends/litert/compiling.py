@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from relayout.assign.terms import Terms
 from relayout.backends.expanding import editable, expanded
-from relayout.backends.litert.flat_graph import FlatGraph
+from relayout.backends.litert.flat_graph import FlatGraph, FlatTensor
 from relayout.backends.litert.flatbuffer import to_bytes
 from relayout.backends.litert.fusing import fused
 from relayout.backends.litert.halving import halved
@@ -18,8 +19,10 @@ from relayout.backends.litert.interpreting import LiteModel
 from relayout.backends.litert.last_bytes import LastBytes, giving, last_steps
 from relayout.backends.litert.lower.registry import missing
 from relayout.backends.litert.lowering import lowered
+from relayout.backends.litert.open_length import LENGTHS, with_open_length
+from relayout.backends.litert.parts import LoweredFile, PartFile, cut_into_parts, ends_of_parts
 from relayout.backends.litert.quantised import on_bytes
-from relayout.backends.litert.stepwise import steps_of
+from relayout.backends.litert.steps import steps_of
 from relayout.backends.litert.turning import turned
 from relayout.backends.litert.verification import compare_written
 from relayout.backends.options import Compilation, CompileOptions
@@ -27,7 +30,7 @@ from relayout.errors import RelayoutError, VerificationError
 from relayout.graph.collector import paused_collector
 from relayout.graph.io.defaults import without_defaults
 from relayout.graph.io.destination import Destination, cannot_write, hand_over, reason_of
-from relayout.graph.io.lengths import with_lengths
+from relayout.graph.io.lengths import open_lengths, with_lengths
 from relayout.graph.io.load import load
 from relayout.graph.io.model import LoadedModel
 from relayout.graph.io.save import staged
@@ -42,6 +45,8 @@ FILE = "model.tflite"
 """The name of a file that is written only to be verified."""
 LAST = "last_bytes.tflite"
 """That of one which gives its last bytes too."""
+PARTS, LOWERED = "parts.tflite", "lowered.onnx"
+"""Those of the parts of a quantised model, and of the model that it was made of."""
 HALF = "float16"
 
 
@@ -49,11 +54,11 @@ def compile_model(
     source: ModelSource, options: CompileOptions, stage: Stage = lambda _: None
 ) -> LiteModel:
     """A callable over the interpreter, verified unless that was not asked for."""
-    given, graph = _chosen(source, options, stage)
-    content = to_bytes(graph, {})
+    chosen = _chosen(source, options, stage)
+    content = to_bytes(chosen.graph, {})
     if options.inputs is not None:
         with _written(content, None) as file:
-            verdict = _verdict(given, file, options, graph, stage)
+            verdict = _verdict(chosen, file, options, stage)
         if not verdict.equal:
             raise VerificationError(f"{verdict.summary()}; verify=False compiles it all the same")
     return LiteModel(content)
@@ -67,13 +72,13 @@ def write_module(
 ) -> Compilation:
     """A .tflite file, written only if it is verified or nobody asked."""
     destination, verdict = Destination.of(output), None
-    given, graph = _chosen(source, options, stage)
+    chosen = _chosen(source, options, stage)
     stage("writing")
-    content = to_bytes(graph, {})
-    details = counted(graph, content)
+    content = to_bytes(chosen.graph, {})
+    details = counted(chosen.graph, content)
     with _written(content, None if destination.is_stream else destination.path) as file:
         if options.inputs is not None:
-            verdict = _verdict(given, file, options, graph, stage)
+            verdict = _verdict(chosen, file, options, stage)
         if verdict is not None and not verdict.equal:
             return Compilation(verdict, details=details)
         hand_over([(file, destination)])
@@ -91,25 +96,65 @@ def counted(graph: FlatGraph, content: bytes) -> dict[str, int]:
     }
 
 
-def _chosen(
-    source: ModelSource, options: CompileOptions, stage: Stage
-) -> tuple[LoadedModel, FlatGraph]:
-    """The model as given, and the builtins that do what it does."""
+@dataclass(frozen=True, slots=True)
+class _Conversion:
+    """A model as given, as the builtins that do what it does, and what these were made of."""
+
+    given: LoadedModel
+    graph: FlatGraph
+    lowered: tuple[_Lowered, ...]
+    ends: Mapping[FlatTensor, str]
+    """By tensor of bytes, the value of these models that it holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Lowered:
+    """A model in LiteRT's layouts, and the length it was lowered at if the file leaves one open."""
+
+    model: LoadedModel
+    dims: Mapping[str, int] = field(default_factory=dict)
+
+
+def _chosen(source: ModelSource, options: CompileOptions, stage: Stage) -> _Conversion:
     if options.device != "cpu" or options.dtype not in {None, HALF}:
         raise RelayoutError(f"LiteRT is written for a CPU, in float32 or with {HALF} weights")
     stage("reading")
     given = load(source)
+    symbols = open_lengths(_of_lengths(given, options))
+    # Along other axes windows and paddings depend on the length, which two lengths do not show.
+    if [*symbols.values()] != [{0}]:
+        return _at_lengths(given, options, stage)
+    (symbol,) = symbols
+    one, other = (_at_length(given, options, {symbol: length}, stage) for length in LENGTHS)
+    graph = with_open_length(one.graph, other.graph, symbol)
+    return _Conversion(given, graph, (*one.lowered, *other.lowered), one.ends)
+
+
+def _at_length(
+    given: LoadedModel, options: CompileOptions, dims: Mapping[str, int], stage: Stage
+) -> _Conversion:
+    made = _at_lengths(given, replace(options, dims={**(options.dims or {}), **dims}), stage)
+    return replace(made, lowered=tuple(replace(each, dims=dims) for each in made.lowered))
+
+
+def _at_lengths(given: LoadedModel, options: CompileOptions, stage: Stage) -> _Conversion:
+    """The builtins for a model all of whose lengths are known."""
     stage("optimising")
     model = optimised(given, options)
     stage("lowering")
     graph = on_bytes(turned(fused(lowered(model.ir))))
-    return given, halved(graph) if options.dtype == HALF else graph
+    graph = halved(graph) if options.dtype == HALF else graph
+    return _Conversion(given, graph, (_Lowered(model),), ends_of_parts(graph, model.ir))
+
+
+def _of_lengths(given: LoadedModel, options: CompileOptions) -> LoadedModel:
+    loaded = without_defaults(given) if options.fix_defaults else given
+    return with_lengths(editable(loaded), options.shapes, options.dims or {})
 
 
 def optimised(given: LoadedModel, options: CompileOptions) -> LoadedModel:
     """The model in the layouts that LiteRT has kernels for, all lengths known."""
-    loaded = without_defaults(given) if options.fix_defaults else given
-    loaded = with_lengths(editable(loaded), options.shapes, options.dims or {})
+    loaded = _of_lengths(given, options)
     # Quantised parts keep what they round.
     terms = Terms(Objective.COUNT, LITERT, recomputes=False)
     with paused_collector():
@@ -130,19 +175,45 @@ def _written(content: bytes, place: Path | None) -> Iterator[Path]:
 
 
 def _verdict(
-    given: LoadedModel,
-    file: Path,
-    options: CompileOptions,
-    graph: FlatGraph,
-    stage: Stage,
+    chosen: _Conversion, file: Path, options: CompileOptions, stage: Stage
 ) -> NumericVerdict:
     stage("comparing numbers")
-    steps = steps_of(graph)
-    last = None if all(steps.values()) else _with_last_bytes(graph, file.with_name(LAST))
-    if given.path is not None:
-        return compare_written(given.path, file, options, steps, last)
-    with staged(given, file.with_name("given.onnx"), changed=False) as copy:
-        return compare_written(copy.path, file, options, steps, last)
+    steps = steps_of(chosen.graph)
+    last = None if all(steps.values()) else _with_last_bytes(chosen.graph, file.with_name(LAST))
+    with ExitStack() as stack:
+        path = chosen.given.path or stack.enter_context(
+            _copied(chosen.given, file.with_name("given.onnx"), changed=False)
+        )
+        parts = stack.enter_context(_in_parts(chosen, file)) if steps else None
+        return compare_written(path, file, options, steps=steps, last=last, parts=parts)
+
+
+@contextmanager
+def _copied(model: LoadedModel, file: Path, *, changed: bool) -> Iterator[Path]:
+    with staged(model, file, changed=changed) as copy:
+        yield copy.path
+
+
+@contextmanager
+def _in_parts(chosen: _Conversion, file: Path) -> Iterator[PartFile | None]:
+    """A file of the parts of a quantised model beside the one that is verified, if it has some."""
+    if not chosen.ends:
+        yield None
+        return
+    graph, fed = cut_into_parts(chosen.graph, chosen.ends)
+    place = file.with_name(PARTS)
+    place.write_bytes(to_bytes(graph, {}))
+    with ExitStack() as stack:
+        files = [
+            LoweredFile(
+                stack.enter_context(
+                    _copied(each.model, file.with_name(f"{index}{LOWERED}"), changed=True)
+                ),
+                each.dims,
+            )
+            for index, each in enumerate(chosen.lowered)
+        ]
+        yield PartFile(place, files, fed, {end.name: value for end, value in chosen.ends.items()})
 
 
 def _with_last_bytes(graph: FlatGraph, file: Path) -> LastBytes | None:

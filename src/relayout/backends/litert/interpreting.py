@@ -13,6 +13,8 @@ from relayout.backends.litert.flat_graph import FlatData
 from relayout.errors import RelayoutError
 
 DELEGATE = "DELEGATE"
+COUNTED = -1
+"""Stands for a length that callers may change."""
 PLAIN_KERNELS = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
 
 
@@ -36,7 +38,9 @@ class LiteModel:
         self._outputs = {each["name"]: each for each in self._interpreter.get_output_details()}
 
     def __repr__(self) -> str:
-        inputs = ", ".join(f"{name} {one['shape'].tolist()}" for name, one in self._inputs.items())
+        inputs = ", ".join(
+            f"{name} {one['shape_signature'].tolist()}" for name, one in self._inputs.items()
+        )
         return f"<{type(self).__name__} {inputs} -> {', '.join(self._outputs)}>"
 
     @property
@@ -63,13 +67,27 @@ class LiteModel:
         if missing or strange:
             problem = f"lacks {missing}" if missing else f"has no input {strange[0]!r}"
             raise RelayoutError(f"the call {problem}; inputs are {self.inputs}")
+        arrays = {name: _array(given[name], details) for name, details in self._inputs.items()}
+        self._resize(arrays)
         for name, details in self._inputs.items():
-            self._interpreter.set_tensor(details["index"], _array(given[name], details))
+            self._interpreter.set_tensor(details["index"], arrays[name])
         self._interpreter.invoke()
         return {
             name: self._interpreter.get_tensor(details["index"])
             for name, details in self._outputs.items()
         }
+
+    def _resize(self, arrays: Mapping[str, FlatData]) -> None:
+        """Give inputs with open lengths those of their arrays."""
+        resized = False
+        for name, details in self._inputs.items():
+            shape = list(arrays[name].shape)
+            if COUNTED in details["shape_signature"] and shape != details["shape"].tolist():
+                self._interpreter.resize_tensor_input(details["index"], shape, strict=True)
+                resized = True
+        if resized:
+            self._interpreter.allocate_tensors()
+            self._inputs = {each["name"]: each for each in self._interpreter.get_input_details()}
 
     def _named(self, arguments: tuple[Any, ...]) -> dict[str, Any]:
         if len(arguments) == 1 and isinstance(arguments[0], Mapping):

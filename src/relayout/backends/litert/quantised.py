@@ -20,9 +20,13 @@ from relayout.backends.litert.flat_graph import (
     Quantisation,
 )
 from relayout.backends.litert.fusing import BIAS, LINEAR, WEIGHT
+from relayout.backends.litert.moved_bytes import MOVES, quantised_first
 
 INT8, UINT8 = np.dtype(np.int8), np.dtype(np.uint8)
+BYTES = frozenset({INT8, UINT8})
 SHIFT = 128
+TWIN = "/int8"
+"""Ends the names of tensors that hold as int8 what the model has as bytes without a sign."""
 
 ANY_STEPS = frozenset({"ADD", "SUB", "MUL", "MEAN", "LEAKY_RELU", "HARD_SWISH", "RELU", "RELU6"})
 """Builtins whose operands and results may each have steps of their own."""
@@ -34,8 +38,6 @@ SAME_STEPS = frozenset(
     }
 )
 """Builtins that move, choose or mix numbers: operands are brought to the steps of the result."""
-MOVES = frozenset({"PAD", "RESHAPE", "TRANSPOSE", "SLICE", "STRIDED_SLICE"})
-"""Builtins of one tensor that compute nothing: what they make of bytes has the same steps."""
 FIXED_STEPS = {
     "LOGISTIC": Quantisation((1 / 256,), (-128,)),
     "SOFTMAX": Quantisation((1 / 256,), (-128,)),
@@ -48,7 +50,7 @@ def on_bytes(graph: FlatGraph) -> FlatGraph:
     """The graph with as much of it on bytes as its quantisers ask for."""
     if not graph.count("QUANTIZE"):
         return graph
-    graph.operators = _Quantising(graph).run()
+    graph.operators = _Quantising(quantised_first(graph)).run()
     graph.remove_dead()
     return graph
 
@@ -96,7 +98,7 @@ class _Quantising:
         if tensor not in self.signed:
             twin = tensor
             if tensor.dtype == UINT8 and tensor.steps is not None:
-                name = f"{tensor.name}/int8"
+                name = f"{tensor.name}{TWIN}"
                 twin = FlatTensor(name, tensor.shape, INT8, steps=_shifted(tensor.steps))
             self.signed[tensor] = twin
         return self.signed[tensor]
@@ -138,7 +140,7 @@ class _Quantising:
             if len({each.outputs[0].dtype for each in readers}) != 1:
                 return None
             found.append(readers[0].outputs[0])
-        return found if all(t.dtype in {INT8, UINT8} for t in found) else None
+        return found if all(t.dtype in BYTES for t in found) else None
 
     def _computed(self, operator: FlatOperator, results: Sequence[FlatTensor]) -> bool:
         """Compute a builtin on bytes, where it has a kernel for that; whether it has."""
@@ -220,7 +222,7 @@ class _Quantising:
         narrow = None if tensor is None else self._bytes_of(tensor)
         if narrow is None:
             return None
-        made = FlatTensor(f"{result.name}/int8", result.shape, INT8, steps=narrow.steps)
+        made = FlatTensor(f"{result.name}{TWIN}", result.shape, INT8, steps=narrow.steps)
         self._put(replace(operator, inputs=(narrow, *operator.inputs[1:]), outputs=(made,)))
         self.moved[result] = made
         return made
@@ -246,6 +248,11 @@ class _Quantising:
         return narrow, filters, _whole_bias(bias, weight, scale, weight.shape[axis])
 
 
+def value_of(tensor: FlatTensor) -> str:
+    """The value of the model whose bytes a tensor holds, if the model has one of this name."""
+    return tensor.name.removesuffix(TWIN)
+
+
 def _shifted(steps: Quantisation) -> Quantisation:
     return replace(steps, zero_points=tuple(zero - SHIFT for zero in steps.zero_points))
 
@@ -265,7 +272,7 @@ def _constant(tensor: FlatTensor) -> FlatTensor | None:
         whole, steps = whole - SHIFT, _shifted(steps)
     if whole.size and (whole.max() > np.iinfo(np.int8).max or whole.min() < -SHIFT):
         return None
-    return FlatTensor(f"{tensor.name}/int8", tensor.shape, INT8, whole.astype(np.int8), steps)
+    return FlatTensor(f"{tensor.name}{TWIN}", tensor.shape, INT8, whole.astype(np.int8), steps)
 
 
 def _whole_bias(

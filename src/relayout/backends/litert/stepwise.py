@@ -4,6 +4,7 @@ Sums of bytes are exact in LiteRT, and floats between quantisers in ONNX Runtime
 computes on bytes too: a quantiser makes a step of the difference. So results count as equal where
 almost all elements lie within one step of what ONNX Runtime computes at one of its levels. Results
 that lie on no steps are those of the last bytes (`last_bytes.py`), or as near as levels to another.
+Where steps add up to more on the way, each part is compared by itself (`parts.py`).
 """
 
 from __future__ import annotations
@@ -15,39 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from relayout.backends.litert.flat_graph import FlatGraph, FlatTensor
 from relayout.backends.litert.last_bytes import FloatTail, LastBytes, exposed, same
+from relayout.backends.litert.parts import PartComparison
+from relayout.backends.litert.steps import WITHIN, wide, within
 from relayout.verify.cases import Case, CaseFinder
 from relayout.verify.interface import Interface, interface_of
 from relayout.verify.runtimes import EXTENDED, ONNX_RUNTIME, RefusedError, Run, read
 from relayout.verify.verdict import NumericOptions, NumericVerdict, WithinSteps
-
-WITHIN = 0.999
-"""The share of elements that have to lie within a step."""
-SLACK = 1.001
-"""Steps are stored in single precision."""
-LOOKED_THROUGH = frozenset({"RESHAPE", "TRANSPOSE"})
-
-
-def steps_of(graph: FlatGraph) -> dict[str, float]:
-    """By output, the step that its numbers lie on, where that is known; nothing without bytes."""
-    if not graph.count("QUANTIZE"):
-        return {}
-    makers = {tensor: each for each in graph.operators for tensor in each.outputs}
-
-    def step(tensor: FlatTensor) -> float:
-        if tensor.dtype.kind in "iu":
-            return 1.0
-        maker = makers.get(tensor)
-        source = None if maker is None else maker.inputs[0]
-        if maker is None or source is None:
-            return 0.0
-        if maker.builtin in LOOKED_THROUGH:
-            return step(source)
-        is_last = maker.builtin == "DEQUANTIZE" and source.steps is not None
-        return source.steps.scales[0] if is_last and source.steps is not None else 0.0
-
-    return {tensor.name: step(tensor) for tensor in graph.outputs}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +38,7 @@ class StepComparison:
     last: LastBytes | None = None
     run_to_last: Run | None = None
     """Runs the file that gives its last bytes too."""
+    by_parts: PartComparison | None = None
 
     def verdict(self, differs: NumericVerdict) -> NumericVerdict:
         """Equal up to steps, or else what was found before."""
@@ -70,17 +46,23 @@ class StepComparison:
         if self.fixed:
             interface = interface.without_defaults()
         try:
-            least = max(map(min, self._shares(interface)), default=0.0)
-            if least < WITHIN:
-                least = max(least, self._least_at_last(interface))
+            found = self._found(interface)
         except RefusedError:
             return differs
+        if found.share < WITHIN:
+            return replace(differs, not_rounding=found.shortfall)
+        return replace(differs, status="equal", reason="", worst=None, within_steps=found)
+
+    def _found(self, interface: Interface) -> WithinSteps:
+        """What lies within steps: results, or else what the last bytes or all parts give."""
+        least = max(map(min, self._shares(interface)), default=0.0)
         if least < WITHIN:
-            share = f"{100 * least:.2f} % of elements lie within a step"
-            return replace(differs, not_rounding=share)
-        return replace(
-            differs, status="equal", reason="", worst=None, within_steps=WithinSteps(least)
-        )
+            least = max(least, self._least_at_last(interface))
+        if least >= WITHIN or self.by_parts is None:
+            return WithinSteps(least)
+        exact = ONNX_RUNTIME.load(self.given, interface)
+        of_parts = self.by_parts.least(lambda dims: self._cases(exact, interface, dims), interface)
+        return WithinSteps(of_parts, self.by_parts.count, least)
 
     def _shares(self, interface: Interface) -> list[list[float]]:
         """For each level of ONNX Runtime, the share of elements within a step, by output."""
@@ -112,28 +94,22 @@ class StepComparison:
                 return 0.0
             for place, level in enumerate(levels):
                 parts = zip(found, level(case.feeds), steps, strict=True)
-                shares = [_share(*part) for part in parts if part[2]]
+                shares = [within(*part) for part in parts if part[2]]
                 least[place] = min(least[place], *shares)
         return max(least)
 
-    def _cases(self, exact: Run, interface: Interface) -> Sequence[Case]:
-        return CaseFinder(exact, interface, self.options, read(self.given)).find()
+    def _cases(
+        self, exact: Run, interface: Interface, dims: Mapping[str, int] | None = None
+    ) -> Sequence[Case]:
+        options = replace(self.options, dims={**self.options.dims, **(dims or {})})
+        return CaseFinder(exact, interface, options, read(self.given)).find()
 
     def _within(self, case: Case, wanted: Sequence[Sequence[Any]]) -> list[list[float]]:
         results = self.run(case.feeds)
         bounds = [
-            step or float(np.max(np.abs(_wide(one) - _wide(other)), initial=0.0))
+            step or float(np.max(np.abs(wide(one) - wide(other)), initial=0.0))
             for step, one, other in zip(self.steps.values(), *wanted, strict=True)
         ]
         return [
-            [_share(*part) for part in zip(results, level, bounds, strict=True)] for level in wanted
+            [within(*part) for part in zip(results, level, bounds, strict=True)] for level in wanted
         ]
-
-
-def _share(result: Any, exact: Any, bound: float) -> float:
-    """Of elements that lie no further from others than a bound."""
-    return float(np.mean(np.abs(_wide(result) - _wide(exact)) <= SLACK * bound))
-
-
-def _wide(array: Any) -> Any:
-    return np.asarray(array).astype(np.float64)

@@ -33,6 +33,24 @@ def with_lengths(
     return reloaded(loaded, message)
 
 
+def open_lengths(loaded: LoadedModel) -> dict[str, set[int]]:
+    """By symbol, the axes of inputs that have it; a length without a name is one of its own."""
+    found: dict[str, set[int]] = {}
+    for value in loaded.source.graph.input:
+        for axis, dim in enumerate(value.type.tensor_type.shape.dim):
+            if not _is_known(dim):
+                found.setdefault(_symbol(value.name, axis, dim), set()).add(axis)
+    return found
+
+
+def _symbol(name: str, axis: int, dim: onnx.TensorShapeProto.Dimension) -> str:
+    return dim.dim_param or f"{name}[{axis}]"
+
+
+def _is_known(dim: onnx.TensorShapeProto.Dimension) -> bool:
+    return bool(dim.HasField("dim_value") and dim.dim_value >= 0)
+
+
 def _fix(
     value: onnx.ValueInfoProto, shapes: Mapping[str, tuple[int, ...]], dims: Mapping[str, int]
 ) -> bool:
@@ -48,9 +66,9 @@ def _fix(
         raise RelayoutError(f"input {quoted(value.name)} has {len(tensor.shape.dim)} axes")
     changed = False
     for axis, dim in enumerate(tensor.shape.dim):
-        name = dim.dim_param or f"{value.name}[{axis}]"
+        name = _symbol(value.name, axis, dim)
         length = dims.get(name) if asked is None else asked[axis]
-        if dim.HasField("dim_value") and dim.dim_value >= 0:
+        if _is_known(dim):
             if length not in {None, dim.dim_value}:
                 raise RelayoutError(
                     f"axis {axis} of input {quoted(value.name)} has length {dim.dim_value}"

@@ -72,6 +72,9 @@ def average_pool(call: LiteCall, tensor: FlatTensor) -> FlatTensor:
     """LiteRT divides by what of a window lies inside: so does SAME, and padded zeros count."""
     includes = bool(call.view.integer("count_include_pad", 0))
     window = _window(call, tensor)
+    if window.is_valid and window.sizes == window.lengths:
+        # XNNPACK has means of bytes, and no pools that average them.
+        return call.build.reduce("MEAN", tensor, list(range(1, tensor.rank - 1)))
     if window.is_valid or (window.is_same and not includes):
         padding = VALID if window.is_valid else SAME
         return _pooled(call, "AVERAGE_POOL_2D", tensor, window, padding)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from relayout.backends.litert.call import LiteCall, LiteLowering
 from relayout.backends.litert.flat_graph import FlatTensor
+
+TURNED = (1, 0)
+"""The order of a matrix whose axes are exchanged."""
 
 
 def matmul(call: LiteCall) -> FlatTensor:
@@ -33,8 +34,7 @@ def _product(
     if left.dtype.kind != "f":
         raise call.refusal(f"LiteRT has no product of {left.dtype}")
     if right.data is not None and right.rank == 2 and not adj_x:
-        weight = right.data if adj_y else right.data.T
-        return build.linear(left, build.constant(np.ascontiguousarray(weight), hint=right.name))
+        return build.linear(left, right if adj_y else build.transpose(right, TURNED))
     return build.product(left, right, adj_x=adj_x, adj_y=adj_y)
 
 
@@ -61,11 +61,10 @@ def gemm(call: LiteCall) -> FlatTensor:
     trans_a, trans_b = (bool(call.view.integer(name, 0)) for name in ("transA", "transB"))
     alpha, beta = call.number("alpha", 1.0), call.number("beta", 1.0)
     addend = call.tensor(2) if call.has(2) and beta != 0.0 else None
-    if addend is not None and beta != 1.0:
+    if addend is not None:
         addend = _scaled(call, addend, beta)
     if right.data is not None and not trans_a:
-        matrix = right.data if trans_b else right.data.T
-        weight = build.constant((matrix * alpha).astype(right.dtype), hint=right.name)
+        weight = _scaled(call, right if trans_b else build.transpose(right, TURNED), alpha)
         outputs = weight.shape[0]
         is_bias = (
             addend is not None
@@ -75,12 +74,13 @@ def gemm(call: LiteCall) -> FlatTensor:
         bias = build.reshape(addend, (outputs,)) if is_bias and addend is not None else None
         result = build.linear(left, weight, bias)
         return result if is_bias or addend is None else build.broadcasting("ADD", [result, addend])
-    result = build.product(left, right, adj_x=trans_a, adj_y=trans_b)
-    result = result if alpha == 1.0 else build.with_scalar("MUL", result, alpha)
+    result = _scaled(call, build.product(left, right, adj_x=trans_a, adj_y=trans_b), alpha)
     return result if addend is None else build.broadcasting("ADD", [result, addend])
 
 
 def _scaled(call: LiteCall, tensor: FlatTensor, factor: float) -> FlatTensor:
+    if factor == 1.0:
+        return tensor
     if tensor.data is not None:
         return call.build.constant((tensor.data * factor).astype(tensor.dtype), hint=tensor.name)
     return call.build.with_scalar("MUL", tensor, factor)

@@ -75,11 +75,13 @@ def _direction(
 
 
 def _initial(call: LiteCall, operand: int, index: int, shape: tuple[int, int]) -> FlatTensor:
+    """The state before the first step; of a batch of constants that are alike, one."""
     if not call.has(operand):
-        return call.build.constant(np.zeros(shape, call.tensor(0).dtype))
+        return call.build.constant(np.zeros((1, shape[1]), call.tensor(0).dtype))
     given = call.tensor(operand)
     if given.data is not None:
-        return call.build.constant(given.data[index])
+        rows = given.data[index]
+        return call.build.constant(rows[:1] if (rows == rows[:1]).all() else rows)
     return call.build.reshape(call.build.slice(given, (index, 0, 0), (1, *shape)), shape)
 
 
