@@ -137,7 +137,8 @@ def _pixels_before(value: ir.Value, version: int) -> Fraction | None:
     scales = _scales(node, version)
     if scales is not None:
         is_plain = len(scales) == len(given) and scales[CHANNELS] == 1 and min(scales) > 0
-        return 1 / prod(Fraction(scale) for scale in scales) if is_plain else None
+        larger = prod(map(Fraction, scales), start=Fraction(1))
+        return 1 / larger if is_plain else None
     is_told_sizes = version >= TOLD_SIZES_SINCE and len(node.inputs) > SIZES
     return _ratio(given, made) if is_told_sizes and node.inputs[SIZES] is not None else None
 

@@ -35,8 +35,8 @@ CUBIC = 'mode = "cubic", exclude_outside = 1'
 
 
 def pair(before: str, after: str, inputs: str = BOTH, mode: str = LINEAR, **held: Array) -> Pair:
-    texts = (text.replace("MODE", mode) for text in (before, after))
-    return Pair(inputs, *texts, constants={**HELD, **held})
+    one, other = (text.replace("MODE", mode) for text in (before, after))
+    return Pair(inputs, one, other, constants={**HELD, **held})
 
 
 EQUAL = {
@@ -79,7 +79,7 @@ EQUAL = {
 }
 CHANNELS = np.array([1, 2, 1, 1], np.float32)
 DIFFERENT = {
-    "weights exchanged": pair(JOINED, APART, **{"x0'": HELD["v"]}),
+    "other weights": pair(JOINED, APART.replace("x0", "v")),
     "another part resized": pair(
         JOINED.replace("(x,", "(g,").replace("r =", "g = Relu(x) r ="),
         APART.replace("(x, x0)", "(x, x0)"),
