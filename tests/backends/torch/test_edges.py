@@ -199,6 +199,26 @@ def test_any_axis_may_have_no_elements(case: Any, place: int) -> None:
     _agrees(model, {"x": x})
 
 
+@pytest.mark.parametrize("shape", [(3, 0, 4), (3, 0, 4, 2), (2, 0), (0, 2, 4), (3, 2, 0)], ids=str)
+@pytest.mark.parametrize(
+    ("op_type", "parameters"),
+    [("BatchNormalization", 4), ("InstanceNormalization", 2), ("PRelu", 1)],
+)
+@pytest.mark.parametrize("is_open", [False, True])
+def test_channels_may_be_none(
+    op_type: str, parameters: int, shape: tuple[int, ...], is_open: bool
+) -> None:
+    x = np.zeros(shape, np.float32)
+    form = (shape[1], *[1] * (len(shape) - 2)) if op_type == "PRelu" else (shape[1],)
+    held = {f"p{place}": np.ones(form, np.float32) for place in range(parameters)}
+    model = _model(op_type, x, held, {}, is_open=is_open)
+    try:
+        _wanted(model, {"x": x})
+    except NotRunError:
+        pytest.skip("nothing runs it")
+    _agrees(model, {"x": x})
+
+
 @pytest.mark.parametrize("shape", [(0, 2, 3), (3, 2, 0), (3, 2, 4, 0), (1, 2, 0, 5, 1)])
 @pytest.mark.parametrize("side", [0, 2])
 @pytest.mark.parametrize("has_bias", [False, True], ids=("plain", "bias"))

@@ -14,6 +14,8 @@ def batch_norm(call: Call) -> Results:
     if call.integer("training_mode", 0):
         given = (x, scale, bias, mean, var, epsilon, momentum)
         return Several(call.helper(runtime.batch_norm_training, *given), 3)
+    if call.shape(1) == (0,):
+        return x  # Torch ends where there are no channels.
     return f"F.batch_norm({x}, {mean}, {var}, {scale}, {bias}, eps={literal(epsilon)})"
 
 
