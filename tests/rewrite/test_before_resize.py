@@ -58,6 +58,12 @@ SHARED = """g (float[1,{wide},3,4] x, float[1,5,6,8] z) => (float[1,7,6,8] y, fl
   y = Conv(c, w, b)
   v = Conv(c, w)
 }}"""
+LAST = """g (float[1,3,4,{wide}] x, float[1,6,8,5] z) => (float[1,6,8,7] y)
+<float[4] scales = {{1, 2, 2, 1}}, int64[4] sizes = {{1, 6, 8, {wide}}}> {{
+  r = Resize<mode = "linear">(x, , {told})
+  c = Concat<axis = -1>(r, z)
+  y = MatMul(c, m)
+}}"""
 OLD = """g (float[1,{wide},3,4] x, float[1,5,6,8] z) => (float[1,7,6,8] y)
 <float[4] scales = {{1, 1, 2, 2}}> {{
   r = Upsample<mode = "nearest">(x, scales)
@@ -70,9 +76,14 @@ def model_of(
     text: str, *, resize: str = LINEAR, wide: int = WIDE, opset: int = 18
 ) -> onnx.ModelProto:
     model = parse(text.format(resize=resize, wide=wide), opset)
-    reads = [value.type.tensor_type.shape.dim[1].dim_value for value in model.graph.input]
+    axis = 3 if "MatMul" in text else 1
+    reads = [value.type.tensor_type.shape.dim[axis].dim_value for value in model.graph.input]
     reads = reads[:1] if "axis = 2" in text else reads
     drawn = np.random.default_rng(0)
+    if axis == 3:
+        matrix = drawn.standard_normal((sum(reads), 7)).astype(np.float32)
+        model.graph.initializer.append(numpy_helper.from_array(matrix, "m"))
+        return model
     arrays = {"w": drawn.standard_normal((7, sum(reads), 1, 1)), "b": drawn.standard_normal(7)}
     model.graph.initializer.extend(
         numpy_helper.from_array(array.astype(np.float32), name) for name, array in arrays.items()
@@ -115,6 +126,14 @@ MOVED = {
         {"Conv": 2, "Resize": 1, "Add": 1, "Where": 1, "Shape": 1, "Slice": 1, "Concat": 1},
     ),
     "for two convolutions": (model_of(SHARED), {"Conv": 4, "Resize": 2, "Add": 2}),
+    "of matrices, by scales": (
+        model_of(LAST.replace("{told}", "scales")),
+        {"MatMul": 2, "Resize": 1, "Add": 1},
+    ),
+    "of matrices, to sizes": (
+        model_of(LAST.replace("{told}", ", sizes")),
+        {"MatMul": 2, "Resize": 1, "Add": 1},
+    ),
     "by Upsample": (model_of(OLD, opset=9), {"Conv": 2, "Upsample": 1, "Add": 1}),
     "by the first Resize": (
         model_of(OLD.replace("Upsample", "Resize"), opset=10),

@@ -17,8 +17,6 @@ from relayout.graph.read import NodeView, Shape, constant_of, is_op, shape_of
 from relayout.ops.measure import lengths_of
 from relayout.targets.prices.table import PICOSECONDS, RuntimePrices
 
-CHANNELS = 1
-"""The axis that a product sums over."""
 SCALES, SIZES = 2, 3
 """The places of what a Resize is told, since it may be told sizes."""
 FIRST_SCALES = 1
@@ -28,6 +26,18 @@ PASS = 64
 or to find it between its neighbours."""
 EXACT_ENOUGH = frozenset((ir.DataType.FLOAT, ir.DataType.DOUBLE))
 """Types in which sums of sums may be taken in another order; narrower ones lose too much."""
+
+
+@dataclass(frozen=True, slots=True)
+class PixelProduct:
+    """A product that sums over the channels of each pixel by itself, with a constant."""
+
+    channels: int
+    """The axis of its operand that it sums over."""
+    summed: int
+    """The axis of the constant that has these channels."""
+    outputs: int
+    """How many channels it gives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,25 +54,25 @@ class EnlargedPart:
     """Products of two numbers that are saved for each element of the result."""
 
 
-def enlarged_parts(conv: ir.Node, version: int) -> Sequence[EnlargedPart]:
-    """What a convolution had better multiply before it is enlarged; nothing for other nodes."""
-    outputs = _pointwise_outputs(conv)
-    source = conv.inputs[0] if conv.inputs else None
-    if outputs is None or source is None:
+def enlarged_parts(node: ir.Node, version: int) -> Sequence[EnlargedPart]:
+    """What a product had better read before it is enlarged; nothing for other nodes."""
+    product = pixel_product(node)
+    source = node.inputs[0] if node.inputs else None
+    if product is None or source is None:
         return ()
-    concat = concat_of(conv)
+    concat = concat_of(node, product)
     operands = [source] if concat is None else [value for value in concat.inputs if value]
     readers = 1 if concat is None else len(source.uses())
     found, start = [], 0
     for index, value in enumerate(operands):
         shape = shape_of(value)
-        channels = None if shape is None or len(shape) < 3 else shape[CHANNELS]
+        channels = None if shape is None or len(shape) < 3 else shape[product.channels]
         if not isinstance(channels, int):
             return ()
-        pixels = _pixels_before(value, version)
+        pixels = _pixels_before(value, product.channels, version)
         if pixels is not None:
             is_added = len(operands) > 1
-            passes = is_added + max(Fraction(0), 1 - Fraction(channels, outputs * readers))
+            passes = is_added + max(Fraction(0), 1 - Fraction(channels, product.outputs * readers))
             saved = channels * (1 - pixels) - PASS * passes
             producer = value.producer()
             if saved > 0 and producer is not None:
@@ -71,25 +81,26 @@ def enlarged_parts(conv: ir.Node, version: int) -> Sequence[EnlargedPart]:
     return found
 
 
-def concat_of(conv: ir.Node) -> ir.Node | None:
-    """The Concat of channels that a convolution reads, if only such convolutions read it."""
-    source = conv.inputs[0]
-    node = None if source is None else source.producer()
-    if source is None or not _is_known(node, "Concat") or source.is_graph_output():
+def concat_of(node: ir.Node, product: PixelProduct) -> ir.Node | None:
+    """The Concat of channels that a product reads, if only such products read it."""
+    source = node.inputs[0]
+    concat = None if source is None else source.producer()
+    if source is None or not _is_known(concat, "Concat") or source.is_graph_output():
         return None
     rank = len(shape_of(source) or ())
-    axis = 0 if node is None else node.attributes.get_int("axis", 1)
-    if rank == 0 or axis % rank != CHANNELS:
+    axis = 0 if concat is None else concat.attributes.get_int("axis", 1)
+    if rank == 0 or axis % rank != product.channels:
         return None
-    readers = [use.node for use in source.uses()]
-    is_shared = all(_pointwise_outputs(each) is not None for each in readers)
-    return node if is_shared else None
+    readers = [(pixel_product(use.node), use.idx) for use in source.uses()]
+    is_shared = all(
+        reader is not None and (reader.channels, place) == (product.channels, 0)
+        for reader, place in readers
+    )
+    return concat if is_shared else None
 
 
 def enlarged_price(view: NodeView, prices: RuntimePrices, dims: Mapping[str, int]) -> int:
-    """Nanoseconds that a convolution takes longer than one before the Resizes that it reads."""
-    if not is_op(view.node, "Conv"):
-        return 0
+    """Nanoseconds that a product takes longer than one before the Resizes that it reads."""
     parts = enlarged_parts(view.node, view.version)
     shape = shape_of(view.node.outputs[0])
     if not parts or shape is None:
@@ -98,20 +109,22 @@ def enlarged_price(view: NodeView, prices: RuntimePrices, dims: Mapping[str, int
     return int(products * prices.columns.product / PICOSECONDS)
 
 
-def _pointwise_outputs(conv: ir.Node) -> int | None:
-    """How many channels a convolution gives that sees one pixel at a time, by a constant weight."""
-    if not _is_known(conv, "Conv") or len(conv.inputs) < 2 or constant_of(conv.inputs[1]) is None:
+def pixel_product(node: ir.Node) -> PixelProduct | None:
+    """A convolution with a window of one pixel, or a product of rows and a matrix; or None."""
+    weight = node.inputs[1] if _is_known(node, "Conv", "MatMul") and len(node.inputs) > 1 else None
+    shape, rank = shape_of(weight), len(shape_of(node.inputs[0] if node.inputs else None) or ())
+    if weight is None or constant_of(weight) is None or weight.dtype not in EXACT_ENOUGH:
         return None
-    shape, attributes = shape_of(conv.inputs[1]), conv.attributes
-    if shape is None or any(length != 1 for length in shape[2:]):
+    if shape is None or rank < 3 or not all(isinstance(length, int) for length in shape):
         return None
-    if conv.inputs[1] is None or conv.inputs[1].dtype not in EXACT_ENOUGH:
-        return None
+    lengths = [int(str(length)) for length in shape]
+    if is_op(node, "MatMul"):
+        return PixelProduct(rank - 1, 0, lengths[1]) if len(lengths) == 2 else None
+    attributes = node.attributes
     moves = [attributes.get_ints(name, ()) for name in ("strides", "pads")]
     is_still = set(moves[0]) <= {1} and set(moves[1]) <= {0}
-    is_whole = attributes.get_int("group", 1) == 1
-    outputs = shape[0]
-    return outputs if is_still and is_whole and isinstance(outputs, int) else None
+    is_plain = is_still and attributes.get_int("group", 1) == 1 and set(lengths[2:]) == {1}
+    return PixelProduct(1, 1, lengths[0]) if is_plain else None
 
 
 def _is_known(node: ir.Node | None, *op_types: str) -> bool:
@@ -121,7 +134,7 @@ def _is_known(node: ir.Node | None, *op_types: str) -> bool:
     return not any(attribute.is_ref() for attribute in node.attributes.values())
 
 
-def _pixels_before(value: ir.Value, version: int) -> Fraction | None:
+def _pixels_before(value: ir.Value, channels: int, version: int) -> Fraction | None:
     """How many pixels there are before a Resize for each one after it; None for other values.
 
     Nothing else may read what it gives, and it must leave channels alone.
@@ -132,11 +145,11 @@ def _pixels_before(value: ir.Value, version: int) -> Fraction | None:
     if len({use.node for use in value.uses()}) != 1 or not _is_linear(node):
         return None
     given, made = shape_of(node.inputs[0]), shape_of(value)
-    if given is None or made is None or given[CHANNELS] != made[CHANNELS]:
+    if given is None or made is None or given[channels] != made[channels]:
         return None
     scales = _scales(node, version)
     if scales is not None:
-        is_plain = len(scales) == len(given) and scales[CHANNELS] == 1 and min(scales) > 0
+        is_plain = len(scales) == len(given) and scales[channels] == 1 and min(scales) > 0
         larger = prod(map(Fraction, scales), start=Fraction(1))
         return 1 / larger if is_plain else None
     is_told_sizes = version >= TOLD_SIZES_SINCE and len(node.inputs) > SIZES
@@ -164,7 +177,8 @@ def _scales(resize: ir.Node, version: int) -> Sequence[float] | None:
 
 
 def _ratio(given: Shape, made: Shape) -> Fraction | None:
-    if any(not isinstance(length, int) or length < 1 for length in (*given[2:], *made[2:])):
+    """How much smaller one shape is than another, along the axes after the batch that differ."""
+    pairs = [pair for pair in zip(given[1:], made[1:], strict=True) if pair[0] != pair[1]]
+    if any(not isinstance(length, int) or length < 1 for pair in pairs for length in pair):
         return None
-    before, after = (prod(int(str(n)) for n in shape[2:]) for shape in (given, made))
-    return Fraction(before, after)
+    return prod((Fraction(int(str(one)), int(str(two))) for one, two in pairs), start=Fraction(1))

@@ -70,6 +70,17 @@ EQUAL = {
         "p = Conv(x, v, b) q = Resize<MODE>(p, , twice) y = Resize<MODE>(q, , twice)",
         X,
     ),
+    "after a sum": pair(
+        "s = Add(x, k) r = Resize<MODE>(s, , twice) y = Conv(r, v, b)",
+        "s = Add(x, k) p = Conv(s, v, b) y = Resize<MODE>(p, , twice)",
+        X,
+        k=numbers(3, 1, 1),
+    ),
+    "parts after sums": pair(
+        JOINED.replace("r =", "s = Add(x, k) r =").replace("(x, ,", "(s, ,"),
+        APART.replace("p =", "s = Add(x, k) p =").replace("(x, x0)", "(s, x0)"),
+        k=numbers(3, 1, 1),
+    ),
     "to the same size": pair(
         "r = Resize<MODE>(x, , once) y = Conv(r, v, b)",
         "y = Conv(x, v, b)",
@@ -113,6 +124,13 @@ DIFFERENT = {
         "p = Conv<pads = [0,0,1,1]>(x, k) y = Resize<MODE>(p, , twice)",
         X,
         k=numbers(4, 3, 2, 2),
+    ),
+    "another sum before it": pair(
+        "s = Add(x, k) r = Resize<MODE>(s, , twice) y = Conv(r, v, b)",
+        "p = Conv(x, v, b) r = Resize<MODE>(p, , twice) y = Add(r, l)",
+        X,
+        k=numbers(3, 1, 1),
+        l=numbers(4, 1, 1),
     ),
     "something else between": pair(
         "r = Resize<MODE>(x, , twice) y = Conv(r, v, b)",

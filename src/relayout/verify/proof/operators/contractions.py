@@ -20,7 +20,7 @@ from relayout.verify.proof.operators.linear import (
     scaled,
 )
 from relayout.verify.proof.operators.moving import JOINED, joined
-from relayout.verify.proof.operators.resizing import RESIZED, Resizing, resized, walked_alone
+from relayout.verify.proof.operators.resizing import enlarged, resized, walked_alone
 from relayout.verify.proof.table import NotKnownError, TermTable, TermValue
 from relayout.verify.proof.views import array_of, transposed, unsqueezed
 
@@ -67,15 +67,13 @@ def _then_resized(
     table: TermTable, operands: Sequence[TermValue], columns: Sequence[Column], number: int
 ) -> TermValue | None:
     """A product of what was resized along indices that it keeps, taken before that."""
-    opened = opened_axes(table, RESIZED, operands[number])
-    if opened is None or not isinstance(opened.making.what, Resizing):
-        return None
-    places = walked_alone(columns, number, opened.places)
-    if places is None:
+    image = enlarged(table, operands[number])
+    places = None if image is None else walked_alone(columns, number, image.places)
+    if image is None or places is None:
         return None
     table.step("products moved past resizing")
-    product_before = contracted(table, _with(operands, number, opened.operands[0]), columns)
-    return resized(table, opened.making.what.at(places), product_before)
+    product_before = contracted(table, _with(operands, number, image.source), columns)
+    return resized(table, image.resizing.at(places), product_before)
 
 
 def _by_parts(
@@ -92,7 +90,7 @@ def _by_parts(
     summed = [dict(c.dims) for c in columns if not c.kept and (number, place) in c.dims]
     other = summed[0].get(1 - number) if len(summed) == 1 else None
     lengths = [part.shape[place] for part in opened.operands]
-    is_resized = [opened_axes(table, RESIZED, part) is not None for part in opened.operands]
+    is_resized = [enlarged(table, part) is not None for part in opened.operands]
     weight = operands[1 - number]
     if other is None or not any(is_resized) or weight.shape[other] != _total(lengths):
         return None

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from relayout.verify.proof.frames import Column, combined
 from relayout.verify.proof.lengths import Length
-from relayout.verify.proof.openings import AxisMaking, opened
+from relayout.verify.proof.openings import AxisMaking, opened, opened_axes
 from relayout.verify.proof.operators.linear import SUM_KIND, added
 from relayout.verify.proof.pieces import FREE, free
 from relayout.verify.proof.table import Key, TermTable, TermValue
@@ -80,6 +80,43 @@ def _stretched(part: TermValue, resizing: Resizing) -> TermValue:
     for axis, stretch in resizing.stretches.items():
         dims[axis] = free(stretch.length)
     return part.with_dims(dims)
+
+
+@dataclass(frozen=True)
+class Enlarged:
+    """A value that is an image which was resized."""
+
+    source: TermValue
+    resizing: Resizing
+    places: Mapping[int, int]
+    """By axis of the Resize, the dimension of the value that it is."""
+
+
+def enlarged(table: TermTable, value: TermValue) -> Enlarged | None:
+    """A value as an image that was resized, with what was added to all of its pixels alike."""
+    plain = _opened(table, value)
+    parts = opened(table, SUM_KIND, value) if plain is None else None
+    if parts is None:
+        return plain
+    found = [(part, one) for part in parts if (one := _opened(table, part)) is not None]
+    if len(found) != 1:
+        return None
+    part, image = found[0]
+    at = image.resizing.at(image.places)
+    others = [other for other in parts if other is not part]
+    if not all(_is_alike(other, at) for other in others):
+        return None
+    small = {place: Stretch(None, image.source.shape[place]) for place in at.stretches}
+    shrunk = [_stretched(other, Resizing(at.key, small)) for other in others]
+    table.step("sums moved past resizing")
+    return Enlarged(added(table, [image.source, *shrunk]), image.resizing, image.places)
+
+
+def _opened(table: TermTable, value: TermValue) -> Enlarged | None:
+    found = opened_axes(table, RESIZED, value)
+    if found is None or not isinstance(found.making.what, Resizing):
+        return None
+    return Enlarged(found.operands[0], found.making.what, found.places)
 
 
 def walked_alone(
