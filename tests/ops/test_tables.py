@@ -23,6 +23,7 @@ BY_NATURE = {
     "targets/ort_": "what ONNX Runtime joins, and moves Transposes through, by name",
     "backends/torch/providers/": "a kernel is about the operators that it has",
     "graph/shapes/propagation.py": "what onnx's inference makes of the lists it follows",
+    "graph/messages/inferable.py": "what onnx's inference mistakes in two operators",
     "graph/io/limits.py": "what the old versions of two operators may not be given",
     "layout/block_move.py": "two operators as what they do to axes",
     "graph/shapes/ranks.py": "what onnx's inference of single operators leaves open",
