@@ -15,6 +15,10 @@ from relayout.backends.torch.calibration import common_convolution
 from relayout.cli import main
 
 
+MOST_RUNS = 5
+"""Of a command that measures, on a machine that may be busy."""
+
+
 @pytest.fixture
 def model(tmp_path: Path) -> str:
     path = tmp_path / "small.onnx"
@@ -55,7 +59,7 @@ def _about(kernel: Any) -> str:
 def test_calibrate_shows_what_is_chosen_and_keeps_it(
     model: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    first, second = (calibrated(capsys, model) for _ in range(2))
+    first = calibrated(capsys, model)
     convolution = first["kernels"][0]
     assert convolution["operator"] == "Conv"
     assert convolution["bias"]
@@ -63,12 +67,17 @@ def test_calibrate_shows_what_is_chosen_and_keeps_it(
     assert convolution["chosen"] in convolution["options"]
     names = {option["kernel"] for option in convolution["options"]}
     assert {"torch convolution, NHWC", "torch convolution, NCHW"} <= names
-    kept, again = quiet_times(first), quiet_times(second)
-    # Noise may change a choice, and with it which copies and programs of kernels are timed.
-    is_quiet = not any(map(is_noisy, first["kernels"]))
-    alone = {key for key in kept.keys() & again.keys() if key.startswith(_about(convolution))}
-    listed = kept.keys() if is_quiet else alone
-    assert all(again[key] == kept[key] for key in listed)
+    # What is noisy is timed again, and may change what else is timed: until nothing is noisy.
+    runs = [first]
+    while len(runs) < MOST_RUNS and not (len(runs) > 1 and is_kept(*runs[-2:])):
+        runs.append(calibrated(capsys, model))
+    assert is_kept(*runs[-2:])
+
+
+def is_kept(before: Any, after: Any) -> bool:
+    """Whether all that was measured quietly is the same to the last digit, and there is some."""
+    kept, again = quiet_times(before), quiet_times(after)
+    return bool(kept) and all(again.get(key) == kept[key] for key in kept)
 
 
 def is_noisy(kernel: Any) -> bool:
