@@ -14,7 +14,6 @@ pytest.importorskip("torch")
 from relayout.backends.torch.calibration import common_convolution
 from relayout.cli import main
 
-
 MOST_RUNS = 5
 """Of a command that measures, on a machine that may be busy."""
 
