@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import onnx
 import onnx_ir as ir
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from relayout.rewrite.attention_groups import ShareKeys
 from relayout.rewrite.dead import remove_dead
 from relayout.rewrite.worklist import rewrite_model
-from tests.ops import law
+from tests.rewrite.in_runtime import assert_same
 from tests.rewrite.rewriting import parse, to_ir
 
 SIDE_BY_SIDE = """
@@ -59,18 +58,6 @@ def simplified(model: onnx.ModelProto) -> onnx.ModelProto:
     rewrite_model(made, [ShareKeys()])
     remove_dead(made)
     return ir.to_proto(made)
-
-
-def assert_same(given: onnx.ModelProto, result: onnx.ModelProto) -> None:
-    drawn = np.random.default_rng(0)
-    feeds = {
-        value.name: drawn.standard_normal(
-            [dim.dim_value for dim in value.type.tensor_type.shape.dim], np.float32
-        )
-        for value in given.graph.input
-    }
-    (wanted,), (got,) = (law.run(model, feeds, "ort") for model in (given, result))
-    np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
 
 
 def side_by_side(

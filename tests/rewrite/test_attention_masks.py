@@ -10,7 +10,7 @@ import pytest
 from relayout.rewrite.attention_masks import DropIdleMask, RaiseCausal
 from relayout.rewrite.joined_products import JoinProducts
 from relayout.rewrite.worklist import rewrite_model
-from tests.ops import law
+from tests.rewrite.in_runtime import assert_same
 from tests.rewrite.rewriting import parse, to_ir
 
 LENGTH, WIDTH = 4, 6
@@ -36,18 +36,6 @@ def simplified(model: onnx.ModelProto) -> onnx.ModelProto:
 
 def as_numbers(shown: np.ndarray) -> np.ndarray:
     return np.where(shown, 0.0, -np.inf).astype(np.float32)
-
-
-def assert_same(given: onnx.ModelProto, result: onnx.ModelProto) -> None:
-    drawn = np.random.default_rng(0)
-    feeds = {
-        value.name: drawn.standard_normal(
-            [dim.dim_value for dim in value.type.tensor_type.shape.dim], np.float32
-        )
-        for value in given.graph.input
-    }
-    (wanted,), (got,) = (law.run(model, feeds, "ort") for model in (given, result))
-    np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from relayout.rewrite.worklist import rewrite_model
 from relayout.targets.resized_products import PASS, enlarged_price
 from relayout.targets.target import ORT
 from relayout.verify.proof.proof import prove_models
-from tests.ops import law
+from tests.rewrite.in_runtime import assert_same
 from tests.rewrite.rewriting import parse, to_ir
 
 WIDE = 2 * PASS
@@ -104,19 +104,6 @@ def operators(model: onnx.ModelProto) -> Counter[str]:
     return Counter(node.op_type for node in model.graph.node)
 
 
-def assert_same(given: onnx.ModelProto, result: onnx.ModelProto) -> None:
-    drawn = np.random.default_rng(1)
-    feeds = {
-        value.name: drawn.standard_normal(
-            [dim.dim_value or 2 for dim in value.type.tensor_type.shape.dim], np.float32
-        )
-        for value in given.graph.input
-    }
-    pairs = zip(*(law.run(model, feeds, "ort") for model in (given, result)), strict=True)
-    for wanted, found in pairs:
-        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
-
-
 MOVED = {
     "beside what was not enlarged": (model_of(SKIP), {"Conv": 2, "Resize": 1, "Add": 1}),
     "of parts alone": (model_of(HEADS), {"Conv": 2, "Resize": 2, "Add": 1}),
@@ -147,7 +134,7 @@ def test_fewer_pixels_are_multiplied(name: str) -> None:
     given, wanted = MOVED[name]
     result = moved(given)
     assert operators(result) == wanted
-    assert_same(given, result)
+    assert_same(given, result, rtol=1e-4, atol=1e-4)
     assert prove_models(given, result).proved
 
 
