@@ -10,6 +10,7 @@ import onnx_ir as ir
 import pytest
 from onnx import helper, numpy_helper
 
+import relayout
 from relayout.graph.io.load import load
 from relayout.graph.region import regions_of
 from relayout.optimizer.prepare import prepare
@@ -77,7 +78,8 @@ def model_of(
 ) -> onnx.ModelProto:
     model = parse(text.format(resize=resize, wide=wide), opset)
     axis = 3 if "MatMul" in text else 1
-    reads = [value.type.tensor_type.shape.dim[axis].dim_value for value in model.graph.input]
+    shapes = [value.type.tensor_type.shape.dim for value in model.graph.input]
+    reads = [shape[axis].dim_value for shape in shapes if shape]
     reads = reads[:1] if "axis = 2" in text else reads
     drawn = np.random.default_rng(0)
     if axis == 3:
@@ -111,6 +113,13 @@ MOVED = {
     "to sizes that are computed": (
         model_of(COMPUTED),
         {"Conv": 2, "Resize": 1, "Add": 1, "Where": 1, "Shape": 1, "Slice": 1, "Concat": 1},
+    ),
+    "by scales of some axes": (
+        model_of(
+            SKIP.replace("{{1, 1, 2, 2}}", "{{2, 2}}").replace("float[4]", "float[2]"),
+            resize='Resize<axes = [-1, 2], mode = "linear">(x, , scales)',
+        ),
+        {"Conv": 2, "Resize": 1, "Add": 1},
     ),
     "for two convolutions": (model_of(SHARED), {"Conv": 4, "Resize": 2, "Add": 2}),
     "of matrices, by scales": (
@@ -210,3 +219,43 @@ def test_half_floats_and_groups_stay() -> None:
     given.graph.initializer[-1].CopyFrom(numpy_helper.from_array(np.ones(WIDE, np.float32), "b"))
     given.graph.output[0].type.tensor_type.shape.dim[1].dim_value = WIDE
     assert moved(given).graph.node[0].op_type == "Resize"
+
+
+LOOPED = """g (float[1,{wide},3,4] x) => (float[1,7,6,8] y)
+<float[4] scales = {{1, 1, 2, 2}}, int64 rounds = {{3}}, bool go = {{1}}, float[1,7,6,8] none> {{
+  r = {resize}
+  y = Loop(rounds, go, none) <body = rounds (int64 i, bool c, float[1,7,6,8] v)
+    => (bool d, float[1,7,6,8] s) {{
+    d = Identity(c)
+    p = Conv(r, w, b)
+    s = Add(v, p)
+  }}>
+}}"""
+
+
+def test_an_image_that_is_enlarged_once_is_not_enlarged_in_each_round() -> None:
+    given = model_of(LOOPED.replace(", float[1,7,6,8] none", ""))
+    given.graph.initializer.append(
+        numpy_helper.from_array(np.zeros((1, 7, 6, 8), np.float32), "none")
+    )
+    result = moved(given)
+    assert operators(result) == {"Resize": 1, "Loop": 1}
+
+
+def test_an_image_in_a_branch() -> None:
+    given = model_of(
+        """g (float[1,{wide},3,4] x, bool test) => (float[1,7,6,8] y)
+        <float[4] scales = {{1, 1, 2, 2}}> {{
+          y = If(test) <then_branch = yes () => (float[1,7,6,8] p) {{
+            r = {resize}
+            p = Conv(r, w, b)
+          }}, else_branch = no () => (float[1,7,6,8] q) {{
+            s = {resize}
+            q = Conv(s, w)
+          }}>
+        }}"""
+    )
+    result = relayout.optimize(given, target="ort")
+    bodies = [body.g for body in result.model.graph.node[0].attribute]
+    assert [[node.op_type for node in body.node] for body in bodies] == [["Conv", "Resize"]] * 2
+    assert result.accepted

@@ -17,7 +17,7 @@ FEW = 16
 BETWEEN_PIXELS, NEAREST_PIXELS = 2, 1
 """How many passes over the result take as long as what ONNX Runtime loses in the other order."""
 BETWEEN_PIXELS_ELSEWHERE, NEAREST_PIXELS_ELSEWHERE = 40, 4
-"""And with channels last what OpenVINO does, which takes 4 to 20 times as long then."""
+"""And with channels last what OpenVINO does, which takes up to 20 times as long then."""
 
 
 def parted_in_ort(view: NodeView, order: StoredOrder | None) -> Parted | None:

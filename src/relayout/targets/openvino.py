@@ -76,7 +76,7 @@ def _unless_joined(rule: OpRule) -> OpRule:
 def _spatial_inside(rule: OpRule) -> OpRule:
     """The rule of a Resize, in orders that keep the resized axes innermost.
 
-    With channels last OpenVINO takes 4 to 20 times as long between pixels, up to 8 times for the
+    With channels last OpenVINO takes 2 to 20 times as long between pixels, up to 8 times for the
     nearest ones.
     """
 

@@ -82,7 +82,7 @@ def enlarged_parts(node: ir.Node, version: int) -> Sequence[EnlargedPart]:
 
 
 def concat_of(node: ir.Node, product: PixelProduct) -> ir.Node | None:
-    """The Concat of channels that a product reads, if only such products read it."""
+    """The Concat of channels that a product reads, if only such products beside it read it."""
     source = node.inputs[0]
     concat = None if source is None else source.producer()
     if source is None or not _is_known(concat, "Concat") or source.is_graph_output():
@@ -90,6 +90,8 @@ def concat_of(node: ir.Node, product: PixelProduct) -> ir.Node | None:
     rank = len(shape_of(source) or ())
     axis = 0 if concat is None else concat.attributes.get_int("axis", 1)
     if rank == 0 or axis % rank != product.channels:
+        return None
+    if not _is_read_beside(source):
         return None
     readers = [(pixel_product(use.node), use.idx) for use in source.uses()]
     is_shared = all(
@@ -142,18 +144,25 @@ def _pixels_before(value: ir.Value, channels: int, version: int) -> Fraction | N
     node = value.producer()
     if node is None or not _is_known(node, "Resize", "Upsample") or value.is_graph_output():
         return None
-    if len({use.node for use in value.uses()}) != 1 or not _is_linear(node):
+    is_read_once = len({use.node for use in value.uses()}) == 1 and _is_read_beside(value)
+    if not is_read_once or not _is_linear(node):
         return None
     given, made = shape_of(node.inputs[0]), shape_of(value)
     if given is None or made is None or given[channels] != made[channels]:
         return None
-    scales = _scales(node, version)
+    scales = _scales(node, len(given), version)
     if scales is not None:
         is_plain = len(scales) == len(given) and scales[channels] == 1 and min(scales) > 0
         larger = prod(map(Fraction, scales), start=Fraction(1))
         return 1 / larger if is_plain else None
     is_told_sizes = version >= TOLD_SIZES_SINCE and len(node.inputs) > SIZES
     return _ratio(given, made) if is_told_sizes and node.inputs[SIZES] is not None else None
+
+
+def _is_read_beside(value: ir.Value) -> bool:
+    """Whether a value is read in the graph that makes it alone: a body may run many times."""
+    maker = value.producer()
+    return maker is not None and all(use.node.graph is maker.graph for use in value.uses())
 
 
 def _is_linear(resize: ir.Node) -> bool:
@@ -163,7 +172,7 @@ def _is_linear(resize: ir.Node) -> bool:
     return crops != "tf_crop_and_resize" and policy == "stretch"
 
 
-def _scales(resize: ir.Node, version: int) -> Sequence[float] | None:
+def _scales(resize: ir.Node, rank: int, version: int) -> Sequence[float] | None:
     """The constant scales of all axes, if these are what it is told."""
     given = resize.attributes.get_floats("scales", None)
     if given is not None:
@@ -171,9 +180,12 @@ def _scales(resize: ir.Node, version: int) -> Sequence[float] | None:
     is_old = version < TOLD_SIZES_SINCE or is_op(resize, "Upsample")
     index = FIRST_SCALES if is_old else SCALES
     tensor = constant_of(resize.inputs[index]) if len(resize.inputs) > index else None
-    if tensor is None or "axes" in resize.attributes:
+    told = [] if tensor is None else [float(scale) for scale in tensor.numpy().reshape(-1)]
+    axes = resize.attributes.get_ints("axes", None) or range(rank)
+    if not told or len(told) != len(axes):
         return None
-    return [float(scale) for scale in tensor.numpy().reshape(-1)] or None
+    scales = {axis % rank: scale for axis, scale in zip(axes, told, strict=True)}
+    return [scales.get(axis, 1.0) for axis in range(rank)]
 
 
 def _ratio(given: Shape, made: Shape) -> Fraction | None:
