@@ -179,15 +179,16 @@ def _of_arrays(before: Array, after: Array, tolerance: Tolerance, noise: Noise) 
 def _of_no_rounds(before: tuple[int, ...], after: tuple[int, ...]) -> bool:
     """Whether both are what rounds gave that there were none of.
 
-    The other lengths of such are what a runtime can infer of the body, and 0, or left out, where it
-    cannot: a second model of which more can be inferred is no other function.
+    The other lengths of such are what a runtime can infer of the body, or what that claims, and 0,
+    or left out, where it finds nothing: no standard says what they are. A second model of which
+    more or less is known is no other function; two lengths that are both known and differ are.
     """
     if before[:1] != (0,) or after[:1] != (0,):
         return False
-    if len(before) == 1:
+    if 1 in (len(before), len(after)):
         return True
     pairs = zip(before, after, strict=False)
-    return len(before) == len(after) and all(one in (0, other) for one, other in pairs)
+    return len(before) == len(after) and all(0 in (a, b) or a == b for a, b in pairs)
 
 
 def _unlike(before: str, after: str) -> Difference:
