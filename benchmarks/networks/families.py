@@ -171,7 +171,7 @@ SET_ASIDE: dict[str, Recipe] = {
     "convnext_small": vision("convnext", "convnext_small"),
     "vit_b_32": vision("vit", "vit_b_32"),
     "swin_v2_t": vision("swin", "swin_v2_t", 256),
-    "maxvit_t": vision("maxvit", "maxvit_t"),
+    "maxvit_t": vision("maxvit or coatnet", "maxvit_t"),
     "fcn_resnet50": segmenter("fcn_resnet50"),
     "distilbert": text("encoder", "DistilBert"),
     "opt": text("decoder", "OPT"),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import torch
@@ -20,6 +20,7 @@ class Pointer:
 
     def __init__(self, data: Any, at: Any) -> None:
         self.data, self.at = data, at
+        self.dtype = SimpleNamespace(element_ty=data.dtype)
 
     def __add__(self, offset: Any) -> Pointer:
         return Pointer(self.data, self.at + offset)
@@ -53,7 +54,10 @@ def _checked(pointer: Pointer, mask: Any) -> tuple[Any, Any]:
     return at, kept
 
 
-def _load(pointer: Pointer, mask: Any, other: float) -> Any:
+_ALL = torch.tensor(True)
+
+
+def _load(pointer: Pointer, mask: Any = _ALL, other: float = 0.0) -> Any:
     at, kept = _checked(pointer, mask)
     return torch.where(kept, pointer.data[at * kept], other)
 
@@ -66,6 +70,11 @@ def _store(pointer: Pointer, value: Any, mask: Any) -> None:
 def _power_of_two(first: int, last: int) -> Any:
     assert last & (last - 1) == 0, "Triton takes powers of two"
     return torch.arange(first, last)
+
+
+def _range(first: int, last: int, step: int, *, num_stages: int) -> range:
+    assert num_stages > 0
+    return range(first, last, step)
 
 
 def _cdiv(length: Any, part: int) -> Any:
@@ -82,6 +91,7 @@ def modules() -> dict[str, ModuleType]:
         int64=torch.int64,
         program_id=_place.__getitem__,
         arange=_power_of_two,
+        range=_range,
         zeros=lambda shape, dtype: torch.zeros(shape, dtype=dtype),
         cdiv=_cdiv,
         load=_load,

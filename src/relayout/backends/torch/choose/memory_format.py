@@ -11,8 +11,14 @@ from relayout.assign.problem import LayoutProblem, Operator, Value, Variant, cop
 from relayout.assign.strategies.exact import solve
 from relayout.backends.torch.choose.plan import Forms, Plan
 from relayout.backends.torch.program.program import EAGER, ProgramStep
-from relayout.backends.torch.providers.native_region import NativeRegion
-from relayout.backends.torch.providers.orders import FIRST, LAST, EagerInOrder, Order, Stored
+from relayout.backends.torch.providers.orders import (
+    FIRST,
+    LAST,
+    EagerInOrder,
+    Order,
+    RegionKernel,
+    Stored,
+)
 from relayout.backends.torch.providers.prices import ALIKE, CANNOT_RUN
 from relayout.backends.torch.providers.work import borders_of
 from relayout.graph.read import constant_of, perm_of, rank_of, view_of
@@ -91,7 +97,7 @@ class MemoryFormatProblem:
     def _is_sure(self, step: ProgramStep) -> bool:
         """Whether a step writes tensors of its own, and in the order it is taken to write them."""
         if not _is_eager(step):
-            return _forms(step, self.plan) is not None or isinstance(step.realisation, NativeRegion)
+            return _forms(step, self.plan) is not None or isinstance(step.realisation, RegionKernel)
         return self._passes(step) and facts_of(step.nodes[-1]).storage is not Storage.PART
 
     def _applied(
@@ -129,7 +135,7 @@ class MemoryFormatProblem:
         forms = _forms(step, self.plan)
         if forms is not None:
             return self._form_variants(forms, operands)
-        if isinstance(step.realisation, NativeRegion):
+        if isinstance(step.realisation, RegionKernel):
             return [_region_variant(step.realisation, operands, results)]
         counts = (len(operands), len(results))
         if not _is_eager(step):
@@ -187,19 +193,16 @@ def _crossing(reads: Order) -> Variant:
 
 
 def _region_variant(
-    region: NativeRegion, operands: Sequence[ir.Value], results: Sequence[ir.Value]
+    region: RegionKernel, operands: Sequence[ir.Value], results: Sequence[ir.Value]
 ) -> Variant:
-    """A program of C++ kernels has images channels last, but for those it takes as they come."""
-    orders = dict(zip(region.operands, region.native.orders, strict=True))
-    made = zip(region.results, region.native.results, strict=True)
-    images = {value: is_image for value, (_, _, is_image) in made}
-    reads = (ORDERS.index(FIRST if orders[value] == FIRST else LAST) for value in operands)
-    writes = (ORDERS.index(LAST if images[value] else FIRST) for value in results)
+    """The one way to run several steps that a kernel has."""
+    reads = (ORDERS.index(region.reads_in(value)) for value in operands)
+    writes = (ORDERS.index(region.writes_in(value)) for value in results)
     return Variant(tuple(reads), tuple(writes))
 
 
 def _forms(step: ProgramStep, plan: Plan) -> Forms | None:
-    return None if isinstance(step.realisation, NativeRegion) else plan.forms.get(step.nodes[-1])
+    return None if isinstance(step.realisation, RegionKernel) else plan.forms.get(step.nodes[-1])
 
 
 def _is_eager(step: ProgramStep) -> bool:

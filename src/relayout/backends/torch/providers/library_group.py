@@ -100,6 +100,21 @@ class LibraryGroup:
     def is_conv(self) -> bool:
         return self.anchor.op_type == "Conv"
 
+    @property
+    def depth(self) -> int:
+        """The length of the axis of its operand that is summed over, in one group of channels."""
+        return self._lengths[1 if self.is_conv else 0]
+
+    @property
+    def width(self) -> int:
+        """The length of the axis of its result that the weight gives."""
+        return self._lengths[0 if self.is_conv else 1]
+
+    @property
+    def _lengths(self) -> tuple[int, ...]:
+        tensor = constant_of(self.weight)
+        return () if tensor is None else tuple(tensor.shape.numpy())
+
 
 def read_library_group(nodes: Sequence[ir.Node]) -> LibraryGroup | None:
     """What libraries take of a group: from its convolution or product as far as they can go."""

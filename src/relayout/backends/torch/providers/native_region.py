@@ -22,6 +22,7 @@ from relayout.backends.torch.providers.native_build import BufferedValue, Builde
 from relayout.backends.torch.providers.native_interface import INTERFACE, KernelKind
 from relayout.backends.torch.providers.native_joins import joined
 from relayout.backends.torch.providers.native_steps import TILES, entry_of, placed
+from relayout.backends.torch.providers.orders import FIRST, LAST, Order
 from relayout.backends.torch.providers.window import Sliding, known_shape
 from relayout.backends.torch.runtime.native import NativeProgram
 from relayout.backends.torch.runtime.native_library import NativeFailure, NativeSource
@@ -122,6 +123,15 @@ class NativeRegion(RunsOutsideTorch):
     results: tuple[ir.Value, ...]
     steps: tuple[ProgramStep, ...]
     name: str = "native"
+
+    def reads_in(self, value: ir.Value) -> Order:
+        """Channels last, but for what it takes as it comes."""
+        order = self.native.orders[self.operands.index(value)]
+        return FIRST if order == FIRST else LAST
+
+    def writes_in(self, value: ir.Value) -> Order:
+        _, _, is_image = self.native.results[self.results.index(value)]
+        return LAST if is_image else FIRST
 
     def write(self, _nodes: tuple[ir.Node, ...], scope: Scope) -> None:
         draft = scope.draft

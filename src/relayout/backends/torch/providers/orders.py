@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 import onnx_ir as ir
 
@@ -14,6 +14,16 @@ from relayout.backends.torch.program.scope import Scope
 Order: TypeAlias = Literal["first", "last"]
 FIRST: Order = "first"
 LAST: Order = "last"
+
+
+@runtime_checkable
+class RegionKernel(Protocol):
+    """What does several steps at once, and has orders of its own for what it reads and writes."""
+
+    def reads_in(self, value: ir.Value) -> Order: ...
+
+    def writes_in(self, value: ir.Value) -> Order: ...
+
 
 Stored: TypeAlias = Mapping[ir.Value, Order]
 """The orders that values are known to have when they are read."""

@@ -16,12 +16,15 @@ from relayout.backends.torch.program.scope import Scope
 from relayout.backends.torch.program.statements import indented
 from relayout.backends.torch.providers.conv_form import ConvForm
 from relayout.backends.torch.providers.library_group import LibraryGroup
-from relayout.backends.torch.providers.triton_text import activated, given_names, kernel_named
+from relayout.backends.torch.providers.triton_text import (
+    activated,
+    given_names,
+    kernel_named,
+    power_of,
+)
 from relayout.backends.torch.providers.window import Sliding
 from relayout.backends.torch.runtime.convolution import grouped_taps
 
-LEAST = 16
-"""Tensor cores multiply matrices of at least this length."""
 MOST = 128
 """Beyond so many channels a group is worth a kernel of a library."""
 
@@ -86,11 +89,6 @@ def _joined(window: Sliding, tile: GroupedTile) -> int:
     return next(count for count in range(most, 0, -1) if window.groups % count == 0)
 
 
-def _power(length: int) -> int:
-    """The least length that a tile can have for so many channels."""
-    return max(LEAST, 1 << (length - 1).bit_length())
-
-
 KERNEL = """\
 @triton.jit
 def NAME(x, taps, {more}y, P, H, W, OH, OW, BM: tl.constexpr):
@@ -133,8 +131,8 @@ def _kernel(one: TritonGrouped) -> str:
     return KERNEL.format(
         more="".join(f"{name}, " for name in given_names(group)),
         blocks=one.blocks,
-        depth=_power(reads),
-        width=_power(writes),
+        depth=power_of(reads),
+        width=power_of(writes),
         down=down,
         right=right,
         top=top,

@@ -16,6 +16,8 @@ from relayout.backends.torch.providers.site import Site
 
 IMPORTS = "import triton\nimport triton.language as tl"
 TRITON_NAMES = ("triton", "tl")
+LEAST_LENGTH = 16
+"""Tensor cores multiply matrices of at least this length."""
 
 
 def has_triton() -> bool:
@@ -26,6 +28,11 @@ def has_triton() -> bool:
 def takes_triton(site: Site) -> bool:
     """Whether kernels in Triton are worth trying: products of float32 would be rounded more."""
     return site.is_cuda and not site.is_float32 and has_triton()
+
+
+def power_of(length: int) -> int:
+    """The least length that a tile can have for so many numbers."""
+    return max(LEAST_LENGTH, 1 << (length - 1).bit_length())
 
 
 def kernel_named(hint: str, text: str, draft: ModuleDraft) -> str:
