@@ -27,7 +27,9 @@ from relayout.verify.runtimes import (
     Run,
     derived,
     read,
+    seen,
 )
+from relayout.verify.tails import outputs_of_sigmoids
 from relayout.verify.wider import widen, widened_feeds
 
 if TYPE_CHECKING:
@@ -51,6 +53,8 @@ class Conditioning:
     ways: tuple[Rerun, ...]
     most: float = MOST_NOISE
     """The largest change, relative to the scale, that is taken for rounding."""
+    tails: frozenset[str] = frozenset()
+    """The outputs whose small numbers are rounded as 1 is."""
 
     def results(self, feeds: Feeds) -> Iterator[list[Any]]:
         """The results of each way that can be gone, made as they are asked for."""
@@ -93,6 +97,7 @@ def of_model(
             *reweighted,
         ),
         most,
+        outputs_of_sigmoids(seen(source)),
     )
 
 

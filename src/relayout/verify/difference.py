@@ -96,18 +96,20 @@ def worse(left: Difference, right: Difference) -> Difference:
     )
 
 
-def widened(noise: Noise, before: Any, other: Any, most: float = MOST_NOISE) -> Noise:
+def widened(
+    noise: Noise, before: Any, other: Any, most: float = MOST_NOISE, whole: float = 0.0
+) -> Noise:
     """The noise once another result of the same model on almost the same inputs is known.
 
     An element that changes by more than `most` of its scale, or than the tolerance of its type,
     excuses nothing, not even its neighbours; where no decisions are made, what is left of a
-    difference of larger numbers may be all rounding.
+    difference of larger numbers may be all rounding: of those around it, or of `whole`.
     """
     if isinstance(before, list) and isinstance(other, list):
         known = noise if isinstance(noise, list) else [None] * len(before)
         if len(before) != len(other):
             return noise
-        return [widened(*part, most) for part in zip(known, before, other, strict=True)]
+        return [widened(*part, most, whole) for part in zip(known, before, other, strict=True)]
     if not (_is_float(before) and _is_float(other)) or before.shape != other.shape:
         return noise
     old, new = _wide(before), _wide(other)
@@ -117,7 +119,8 @@ def widened(noise: Noise, before: Any, other: Any, most: float = MOST_NOISE) -> 
     pools = Pools.of(old)
     limit = max(most, TOLERANCES[before.dtype.name]) * pools.scale(old)
     if most >= MOST_NOISE:
-        limit = np.maximum(limit, STRICT[before.dtype.name] * pools.around(old))
+        around = np.maximum(pools.around(old), whole)
+        limit = np.maximum(limit, STRICT[before.dtype.name] * around)
     apart = np.where(apart <= limit, apart, 0.0)
     return apart if noise is None else np.maximum(noise, apart)
 

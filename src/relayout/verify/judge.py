@@ -136,9 +136,13 @@ class Judge:
         """The differences, once it is known how much of them rounding explains."""
         conditioning = self.conditioning or of_run(self.original)
         noise: list[Noise] = [None] * len(found)
+        wholes = [float(port.name in conditioning.tails) for port in self.interface.outputs]
         for other in conditioning.results(case.feeds):
-            parts = zip(noise, case.results, other, strict=True)
-            noise = [widened(*part, conditioning.most) for part in parts]
+            parts = zip(noise, case.results, other, wholes, strict=True)
+            noise = [
+                widened(known, one, another, conditioning.most, whole)
+                for known, one, another, whole in parts
+            ]
             found = self._differences(case, results, noise)
             pairs = zip(found, own, strict=True)
             if all(one.excused or not unsure.excused for one, unsure in pairs):
