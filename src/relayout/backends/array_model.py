@@ -37,10 +37,9 @@ class ArrayModel:
     def __init__(self, interface: Interface, run: ArrayRun) -> None:
         self._ports = {port.name: port for port in (*interface.required, *interface.optional)}
         self._dtypes = {name: _dtype(port) for name, port in self._ports.items()}
-        self._whole = {
-            name: (self._dtypes[name], _lengths(port)) for name, port in self._ports.items()
-        }
-        """By input the type and the lengths of arrays that are taken as they are."""
+        self._taken: dict[str, tuple[Any, Any]] = dict.fromkeys(self._ports, (None, None))
+        """By input the type and the lengths of the array that was taken last: others like it are
+        taken as they are."""
         self._required = [port.name for port in interface.required]
         self.outputs = [port.name for port in interface.outputs]
         self._run = run
@@ -57,7 +56,7 @@ class ArrayModel:
     def __call__(self, *arguments: Any, **named: Any) -> dict[str, Any]:
         if os.getpid() != self._process:
             raise RelayoutError("the model was compiled in the process that this one is a fork of")
-        given = self._named(arguments) | named
+        given = {**self._named(arguments), **named} if named else self._named(arguments)
         if given.keys() != self._ports.keys():
             self._check_names(given)
         results = self._run({name: self._operand(name, value) for name, value in given.items()})
@@ -76,10 +75,10 @@ class ArrayModel:
     def __reduce__(self) -> NoReturn:
         raise TypeError(NO_PICKLE)
 
-    def _named(self, arguments: tuple[Any, ...]) -> dict[str, Any]:
+    def _named(self, arguments: tuple[Any, ...]) -> Mapping[str, Any]:
         """Inputs in their order, or a mapping of them, by name."""
         if len(arguments) == 1 and isinstance(arguments[0], Mapping):
-            return dict(arguments[0])
+            return arguments[0]
         if len(arguments) > len(self._ports):
             raise TypeError(f"{len(arguments)} inputs were given; there are {len(self._ports)}")
         return dict(zip(self._ports, arguments, strict=False))
@@ -87,7 +86,7 @@ class ArrayModel:
     def _operand(self, name: str, value: Any) -> Any:
         """An input as an array, checked against what the model declares."""
         is_plain = type(value) is np.ndarray and value.flags.c_contiguous
-        if is_plain and (value.dtype, value.shape) == self._whole[name]:
+        if is_plain and (value.dtype, value.shape) == self._taken[name]:
             return value
         array, port, dtype = _as_array(value), self._ports[name], self._dtypes[name]
         if dtype is None:
@@ -97,6 +96,7 @@ class ArrayModel:
         if not _fits(array.shape, port):
             shape = list(port.dims or ())
             raise ValueError(f"input {name!r} has shape {list(array.shape)}, not {shape}")
+        self._taken[name] = (array.dtype, array.shape)
         return array
 
 
@@ -105,12 +105,6 @@ def _dtype(port: Port) -> Any:
     if port.kind != "tensor" or port.element == onnx.TensorProto.UNDEFINED:
         return None
     return onnx.helper.tensor_dtype_to_np_dtype(port.element)
-
-
-def _lengths(port: Port) -> tuple[int, ...] | None:
-    """The lengths of an input, if all are declared."""
-    lengths = tuple(each for each in port.dims or () if isinstance(each, int))
-    return lengths if port.dims is not None and len(lengths) == len(port.dims) else None
 
 
 def _shape(port: Port) -> str:

@@ -17,7 +17,7 @@ def open_file(path: Path, interface: Interface, threads: int) -> ArrayModel:
     session = ort_session(path, threads)
     if is_handed_over_as_bytes(interface):
         return ArrayModel(interface, lambda arrays: run_on_bytes(session, arrays))
-    return ArrayModel(interface, lambda arrays: list(session.run(None, arrays)))
+    return ArrayModel(interface, lambda arrays: session.run(None, arrays))
 
 
 FILES = EngineFiles("ONNX Runtime", ORT_BACKEND, open_file)
