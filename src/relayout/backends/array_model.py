@@ -26,6 +26,23 @@ NO_PICKLE = (
 )
 
 
+class _Forks:
+    """How many forks this process comes from since this was imported.
+
+    A look at it is no call of the system, which would show in the time of a small model.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        os.register_at_fork(after_in_child=self._add)
+
+    def _add(self) -> None:
+        self.count += 1
+
+
+_FORKS = _Forks()
+
+
 class ArrayModel:
     """A compiled model: call it with numpy arrays or tensors, by name or in order.
 
@@ -43,7 +60,7 @@ class ArrayModel:
         self._required = [port.name for port in interface.required]
         self.outputs = [port.name for port in interface.outputs]
         self._run = run
-        self._process = os.getpid()
+        self._forks = _FORKS.count
 
     def __repr__(self) -> str:
         inputs = ", ".join(f"{port.name} {_shape(port)}" for port in self._ports.values())
@@ -54,7 +71,7 @@ class ArrayModel:
         return list(self._ports)
 
     def __call__(self, *arguments: Any, **named: Any) -> dict[str, Any]:
-        if os.getpid() != self._process:
+        if self._forks != _FORKS.count:
             raise RelayoutError("the model was compiled in the process that this one is a fork of")
         given = {**self._named(arguments), **named} if named else self._named(arguments)
         if given.keys() != self._ports.keys():
