@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch")
 
 from relayout.backends.torch.providers.library_group import Activation, Curve  # noqa: E402
 from relayout.backends.torch.providers.native_interface import KernelKind  # noqa: E402
+from relayout.backends.torch.providers.native_joins import joined  # noqa: E402
 from relayout.backends.torch.providers.native_region import native_source  # noqa: E402
 from relayout.backends.torch.providers.native_steps import (  # noqa: E402
     TILES,
@@ -277,6 +278,44 @@ def test_product_depthwise_convolution_and_product(
     weights = {"m": matrix, "f": filters, "b": bias, "n": narrow, "o": other}
     given = performed([*steps, last], weights, [x], threads)
     assert_near(given, wanted if residual is None else wanted + x.double())
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("count", [2, 3, 4])
+@pytest.mark.parametrize("image", [(1, 12, 14, 16), (2, 40, 33, 16)])
+def test_separable_convolutions_one_after_the_other(image: Image, count: int, threads: int) -> None:
+    """Each product but the last is done with what follows it, unless one before takes it along."""
+    x, depth = stored(image), image[3]
+    weights = {"b": torch.randn(depth)}
+    steps, buffer, wanted = [], Buffer(image, 0), x.double()
+    for number in range(count):
+        matrix, filters = torch.randn(depth, depth) / 4, torch.randn(depth, 1, 3, 3) / 3
+        weights |= {f"m{number}": matrix, f"f{number}": filters}
+        product, filtered = Buffer(image), Buffer(image)
+        steps += [
+            NativeStep(KernelKind.CONVOLUTION, buffer, product, ("matrix", f"m{number}"), "b"),
+            NativeStep(
+                KernelKind.DEPTHWISE,
+                product,
+                filtered,
+                ("depthwise", f"f{number}"),
+                "b",
+                kernel=(3, 3),
+                pads=(1, 1),
+            ),
+        ]
+        wide = wanted.permute(0, 2, 3, 1) @ matrix.double() + weights["b"].double()
+        wanted = functional.conv2d(
+            wide.permute(0, 3, 1, 2),
+            filters.double(),
+            weights["b"].double(),
+            padding=1,
+            groups=depth,
+        )
+        buffer = filtered
+    steps = joined(steps, [buffer])
+    assert [step.kind for step in steps[-4:-2]] == [KernelKind.NARROWED, KernelKind.DEPTHWISE]
+    assert_near(performed(steps, weights, [x], threads), wanted, 1e-5)
 
 
 @pytest.mark.parametrize("threads", [1, 2])

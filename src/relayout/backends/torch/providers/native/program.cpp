@@ -11,10 +11,19 @@
 #include "strassen.h"
 #include "winograd.h"
 
+static bool is_done(const Step *steps, int64_t index, int team);
+
+// Whether a step takes the one after it along: not if it is itself taken along by one before.
+static bool takes_along(const Step *steps, int64_t index, int team) {
+  if (index < 0 || (steps[index].kind != WIDENED && steps[index].kind != NARROWED)) return false;
+  return !is_done(steps, index, team);
+}
+
 // Whether a step is done with one of the two before it.
 static bool is_done(const Step *steps, int64_t index, int team) {
-  if (index > 0 && (steps[index - 1].kind == WIDENED || steps[index - 1].kind == NARROWED)) return true;
-  return index > 1 && steps[index - 2].kind == NARROWED && is_by_lines(steps + index - 2, team);
+  if (takes_along(steps, index - 1, team)) return true;
+  if (index < 2 || steps[index - 2].kind != NARROWED || !is_by_lines(steps + index - 2, team)) return false;
+  return takes_along(steps, index - 2, team);
 }
 
 static int64_t phases(const Step *steps, int64_t index, int team) {
