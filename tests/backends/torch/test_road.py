@@ -15,6 +15,8 @@ torch = pytest.importorskip("torch")
 import relayout  # noqa: E402 - torch may be missing
 from relayout.backends.options import CompileOptions  # noqa: E402
 from relayout.backends.registry import BACKENDS  # noqa: E402
+from relayout.backends.torch import compiling  # noqa: E402
+from relayout.backends.torch.choose.notices import KernelWarning  # noqa: E402
 from relayout.backends.torch.choose.tuning import tuned  # noqa: E402
 from relayout.backends.torch.compiling import compile_model, program_of, write_module  # noqa: E402
 from relayout.backends.torch.verification import CompiledFiles  # noqa: E402
@@ -91,6 +93,24 @@ def test_nothing_is_written_of_a_module_that_differs(tmp_path: Path) -> None:
     compilation = write_module(given, output, options, swap)
     assert not compilation.accepted
     assert list(output.parent.iterdir()) == []
+
+
+def test_kernels_that_round_too_much_make_way_for_plainer_ones(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Who refuses the fastest kernels of a model refuses neither all others nor the model."""
+    differs, equal = (NumericVerdict(status) for status in ("differs", "equal"))
+    given = iter([differs, equal, differs, differs, equal, differs, differs, differs])
+    monkeypatch.setattr(compiling, "_verdict", lambda *_: next(given))
+    model, options = parse(ATTENTION), CompileOptions(inputs=NumericOptions())
+    with pytest.warns(KernelWarning, match="kernels are now of library, torch, inductor"):
+        compiling.compile_model(model, options)
+    with pytest.warns(KernelWarning, match="kernels are now of torch$"):
+        made = compiling.write_module(model, tmp_path / "made.py", options)
+    assert made.verdict is equal
+    assert (tmp_path / "made.py").exists()
+    with pytest.warns(KernelWarning), pytest.raises(relayout.VerificationError):
+        compiling.compile_model(model, options)
 
 
 def test_the_command_line_writes_what_was_verified(

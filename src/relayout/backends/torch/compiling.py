@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,6 +17,8 @@ from relayout.assign.terms import Terms
 from relayout.backends.candidates import Candidates
 from relayout.backends.expanding import editable, expanded
 from relayout.backends.options import Compilation, CompileOptions
+from relayout.backends.torch.choose.notices import KernelWarning
+from relayout.backends.torch.choose.settings import TuningSettings
 from relayout.backends.torch.choose.tuning import tuned
 from relayout.backends.torch.lower.registry import missing
 from relayout.backends.torch.modules.loading import check_device, compile_program, module_of
@@ -23,6 +26,7 @@ from relayout.backends.torch.modules.source import write_source
 from relayout.backends.torch.modules.weights import write_weights
 from relayout.backends.torch.program.dtypes import precision_of
 from relayout.backends.torch.program.program import Program, eager_steps
+from relayout.backends.torch.providers.registry import ever_plainer
 from relayout.backends.torch.runtime.model import Model, read_weights
 from relayout.backends.torch.verification import CompiledFiles, compare_written
 from relayout.errors import RelayoutError, VerificationError
@@ -43,6 +47,7 @@ DEVICES = ("cpu", "cuda")
 WEIGHTS = ".safetensors"
 MODULE = "model.py"
 """The name of a module that is written only to be verified, or timed."""
+PLAINER = "the fastest kernels give other numbers than verification allows; kernels are now of"
 KERNELS = "fused kernels"
 """The way in which torch takes part where backends are compared."""
 
@@ -52,13 +57,14 @@ def compile_model(
 ) -> Model:
     """A callable that does what a model does, verified unless that was not asked for."""
     _set_threads(options)
-    chosen = _chosen(source, options, stage)
-    if options.inputs is not None:
-        with _written(chosen.program, None) as files:
-            verdict = _verdict(chosen, files[0], options, options.inputs, stage)
-        if not verdict.equal:
-            raise VerificationError(f"{verdict.summary()}; verify=False compiles it all the same")
-    return compile_program(chosen.program)
+    verdicts = []
+    for chosen in _choices(source, options, stage):
+        if options.inputs is not None:
+            with _written(chosen.program, None) as files:
+                verdicts.append(_verdict(chosen, files[0], options, options.inputs, stage))
+        if not verdicts or verdicts[-1].equal:
+            return compile_program(chosen.program)
+    raise VerificationError(f"{verdicts[0].summary()}; verify=False compiles it all the same")
 
 
 def write_module(
@@ -68,16 +74,16 @@ def write_module(
     stage: Stage = lambda _: None,
 ) -> Compilation:
     """A module with its weights beside it, written only if it is verified or nobody asked."""
-    place, verdict = _place(output), None
+    place, verdicts = _place(output), []
     _set_threads(options)
-    chosen = _chosen(source, options, stage)
-    stage("writing")
-    with _written(chosen.program, place) as files:
-        if options.inputs is not None:
-            verdict = _verdict(chosen, files[0], options, options.inputs, stage)
-        if verdict is not None and not verdict.equal:
-            return Compilation(verdict)
-        return Compilation(verdict, _put(files, place))
+    for chosen in _choices(source, options, stage):
+        stage("writing")
+        with _written(chosen.program, place) as files:
+            if options.inputs is not None:
+                verdicts.append(_verdict(chosen, files[0], options, options.inputs, stage))
+            if not verdicts or verdicts[-1].equal:
+                return Compilation(verdicts[-1] if verdicts else None, _put(files, place))
+    return Compilation(verdicts[0])
 
 
 def program_of(
@@ -103,19 +109,31 @@ class _Chosen:
     program: Program
 
 
-def _chosen(source: ModelSource, options: CompileOptions, stage: Stage) -> _Chosen:
+def _choices(source: ModelSource, options: CompileOptions, stage: Stage) -> Iterator[_Chosen]:
+    """A model with the fastest kernels; then, for who cannot use these, with plainer ones.
+
+    Kernels that do with fewer multiplications round more, and some models make much of that.
+    """
     stage("reading")
-    return _chosen_for(load(source), options, stage)
-
-
-def _chosen_for(given: LoadedModel, options: CompileOptions, stage: Stage) -> _Chosen:
+    given = load(source)
     stage("optimising")
-    optimised = _optimised(given, options)
-    program = _program(given, optimised, options)
-    if options.tune:
+    plain = _plain(given, options)
+    if not options.tune:
+        yield plain
+        return
+    for attempt, providers in enumerate(ever_plainer()):
+        if attempt:
+            names = ", ".join(each.name for each in providers)
+            warnings.warn(f"{PLAINER} {names}", KernelWarning, stacklevel=2)
         stage("choosing kernels")
-        program, _ = tuned(program)
-    return _Chosen(given, optimised, program)
+        program, _ = tuned(plain.program, TuningSettings(providers))
+        yield replace(plain, program=program)
+
+
+def _plain(given: LoadedModel, options: CompileOptions) -> _Chosen:
+    """A model whose program is a step a node."""
+    optimised = _optimised(given, options)
+    return _Chosen(given, optimised, _program(given, optimised, options))
 
 
 def _optimised(given: LoadedModel, options: CompileOptions) -> LoadedModel:
@@ -210,10 +228,11 @@ def _build(given: LoadedModel, _way: str, options: CompileOptions, folder: Path)
     threads = torch.get_num_threads()
     try:
         _set_threads(options)
-        chosen = _chosen_for(given, options, lambda _: None)
+        program = _plain(given, options).program
+        program = tuned(program)[0] if options.tune else program
     finally:
         torch.set_num_threads(threads)
-    return _write(chosen.program, folder / MODULE)[0]
+    return _write(program, folder / MODULE)[0]
 
 
 def _open(module: Path, options: CompileOptions) -> Model:

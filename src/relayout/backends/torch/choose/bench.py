@@ -23,6 +23,7 @@ from relayout.backends.torch.modules.weights import stored
 from relayout.backends.torch.program.draft import WEIGHTS, ModuleDraft
 from relayout.backends.torch.program.scope import Scope
 from relayout.backends.torch.program.statements import indented
+from relayout.backends.torch.providers.clock import cpu_clock
 from relayout.backends.torch.providers.orders import FIRST, LAST, Order
 from relayout.backends.torch.providers.prices import Price, Prices
 from relayout.backends.torch.providers.provider import Candidate, Ordered
@@ -190,9 +191,10 @@ def _seconds(run: TimedRun, device: str, pause: float) -> float:
         if pause:
             time.sleep(pause)
             run()
-        since = time.perf_counter()
+        clock = cpu_clock()
+        since = clock()
         run()
-        return time.perf_counter() - since
+        return clock() - since
 
 
 def _cuda_seconds(run: TimedRun, repeats: int = 5) -> float:

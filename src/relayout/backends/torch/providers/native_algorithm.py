@@ -7,7 +7,6 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
@@ -16,6 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import torch
 
+from relayout.backends.torch.providers.clock import cpu_clock
 from relayout.backends.torch.providers.native_interface import KernelKind
 from relayout.backends.torch.providers.native_region import native_mark, native_source
 from relayout.backends.torch.providers.native_steps import (
@@ -94,14 +94,14 @@ def time_kinds(window: Sliding, kinds: Sequence[KernelKind]) -> list[Price]:
     programs = [_program(window, each) for each in kinds]
     for program in programs:
         program(None, torch.from_numpy(image).permute(0, 3, 1, 2))
-    cold = np.empty(COLD, np.float32)
+    cold, clock = np.empty(COLD, np.float32), cpu_clock()
     seconds: list[list[float]] = [[] for _ in programs]
     for round_ in range(ROUNDS):
         for taken, program in zip(seconds, programs, strict=True):
             cold.fill(round_)
-            since = time.perf_counter()
+            since = clock()
             program.perform()
-            taken.append((time.perf_counter() - since) / COPIES)
+            taken.append((clock() - since) / COPIES)
     return [Price.of_runs(taken) for taken in seconds]
 
 

@@ -39,6 +39,7 @@ class NativeProvider(Provider):
     """Runs of steps as one program, in float32 on a CPU."""
 
     name = "native"
+    is_own = True
 
     def refusal(self, work: Work, site: Site) -> str | None:
         if not _is_meant(site):

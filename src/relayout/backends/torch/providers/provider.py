@@ -43,6 +43,9 @@ class Provider(ABC):
     keeps_steps: ClassVar[bool] = False
     """Whether its candidates are nodes or steps as they are."""
 
+    is_own: ClassVar[bool] = False
+    """Whether its kernels are relayout's own, which may round more than those of libraries."""
+
     @abstractmethod
     def refusal(self, work: Work, site: Site) -> str | None:
         """Why it has no kernel for some work here; None where it has one."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from relayout.backends.torch.providers.eager import EagerProvider
 from relayout.backends.torch.providers.inductor_provider import InductorProvider
@@ -37,6 +37,17 @@ def providers_named(names: Sequence[str]) -> tuple[Provider, ...]:
         known = ", ".join(OPTIONAL)
         raise RelayoutError(f"unknown provider {unknown[0]!r} in {SETTING}; there are {known}")
     return tuple(each for each in PROVIDERS if each is EAGER_PROVIDER or each.name in names)
+
+
+def ever_plainer() -> Iterator[tuple[Provider, ...]]:
+    """The providers that are enabled, those of them that call others' kernels, torch alone."""
+    enabled = enabled_providers()
+    sets = (
+        enabled,
+        tuple(each for each in enabled if not each.is_own),
+        tuple(each for each in enabled if each is EAGER_PROVIDER),
+    )
+    yield from dict.fromkeys(sets)
 
 
 def enabled_providers() -> tuple[Provider, ...]:

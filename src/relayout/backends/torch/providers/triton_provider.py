@@ -28,6 +28,7 @@ class TritonProvider(Provider):
     """Products, one after another too, depthwise and grouped convolutions in half precision."""
 
     name = "triton"
+    is_own = True
 
     def refusal(self, work: Work, site: Site) -> str | None:
         if not isinstance(work, GroupWork | ChainWork):
