@@ -35,7 +35,7 @@ def frozen_where_faster(program: Program, plan: Plan) -> Program:
         return program
     frozen = replace(program, steps=eager_steps(program.model), is_frozen=True)
     programs = {STEPS: program, FROZEN: frozen}
-    key, prices = f"frozen {program_key(program)}", plan.prices
+    key, prices = f"weights as constants, {program_key(program)}", plan.prices
     if prices.lacks(key, [STEPS]):
         prices.learn(key, STEPS, *_timed([program]))
     if prices.seconds(key)[STEPS] < SLOW:
