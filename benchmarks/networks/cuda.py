@@ -19,13 +19,15 @@ from relayout.backends.torch.modules.loading import compile_program
 from relayout.backends.torch.runtime.graph import captured_graph
 
 LAST = torch.channels_last
-RELAYOUT, EAGER, INDUCTOR, FREEZING, TUNED = (
+RELAYOUT, EAGER, INDUCTOR, FREEZING, FROZEN, TUNED = (
     "relayout",
     "eager",
     "Inductor",
     "Inductor, freezing",
+    "Inductor, frozen",
     "Inductor, max-autotune",
 )
+"""Freezing is an option of torch.compile; frozen is what the setting for all of torch makes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,19 @@ def _inductor(*, freezing: bool, mode: str = "default") -> Callable[[Example, Se
     return make
 
 
+def _frozen(example: Example, setting: Setting) -> Ready:
+    import torch._inductor.config as settings  # noqa: PLC0415 - takes seconds
+
+    module, given = _module(example, setting), _inputs(example, setting)
+    compiled = torch.compile(module)
+
+    def run() -> Any:
+        with torch.no_grad(), settings.patch(freezing=True):
+            return compiled(*given)
+
+    return Ready(run)
+
+
 def _relayout(example: Example, setting: Setting) -> Ready:
     """From the ONNX model, without its own CUDA graph, since all ways are captured alike."""
     plain = Example(example.module.float().cpu(), example.inputs)
@@ -148,6 +163,7 @@ def _words(choice: Choice) -> str:
 WAYS: dict[str, Callable[[Example, Setting], Ready]] = {
     RELAYOUT: _relayout,
     FREEZING: _inductor(freezing=True),
+    FROZEN: _frozen,
     INDUCTOR: _inductor(freezing=False),
     TUNED: _inductor(freezing=True, mode="max-autotune-no-cudagraphs"),
     EAGER: _eager,

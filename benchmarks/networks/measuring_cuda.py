@@ -18,6 +18,7 @@ import torch
 
 from benchmarks.networks.cuda import (
     FREEZING,
+    FROZEN,
     RELAYOUT,
     WAYS,
     Made,
@@ -40,7 +41,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--dtype", default="float16")
     parser.add_argument("--exporter", choices=("script", "dynamo"), default="script")
-    parser.add_argument("--ways", nargs="+", default=[RELAYOUT, FREEZING], choices=WAYS)
+    parser.add_argument("--ways", nargs="+", default=[RELAYOUT, FREEZING, FROZEN], choices=WAYS)
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--limit", type=float, default=3600.0, help="seconds after which to stop")
     parser.add_argument("--jobs", type=int, default=1, help="networks compiled at a time")

@@ -10,18 +10,19 @@ from typing import Any, TypeAlias
 
 import torch
 
-from benchmarks.networks.cuda import EAGER, FREEZING, INDUCTOR, RELAYOUT, TUNED
+from benchmarks.networks.cuda import EAGER, FREEZING, FROZEN, INDUCTOR, RELAYOUT, TUNED
 from benchmarks.networks.results import version_of
 
 Row: TypeAlias = dict[str, Any]
 
-WAYS = (RELAYOUT, FREEZING, INDUCTOR, TUNED, EAGER)
+WAYS = (RELAYOUT, FREEZING, FROZEN, INDUCTOR, TUNED, EAGER)
 PACKAGES = ("torch", "triton", "torchvision", "transformers", "onnx")
 HEAD = """\
 Milliseconds a batch: the median of rounds in which all ways take turns in one process, each as one
 CUDA graph, images channels last. relayout begins with the ONNX model that torch exports; the others
 have the module of torch. Weights are random; an error is the distance from float32, by its length.
-The last column is how many times as fast relayout is as Inductor with freezing.
+The last column is how many times as fast relayout is as Inductor with freezing, which is given as
+an option of torch.compile; "frozen" is freezing as a setting for all of torch, where measured.
 By `python -m benchmarks.networks --device cuda`."""
 
 
