@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
+
+import torch._inductor.config as settings  # noqa: E402
 
 from relayout.backends.torch.choose import frozen  # noqa: E402 - torch may be missing
 from relayout.backends.torch.choose.settings import TuningSettings  # noqa: E402
@@ -15,7 +20,9 @@ from relayout.backends.torch.choose.tuning import tuned  # noqa: E402
 from relayout.backends.torch.compiling import program_of  # noqa: E402
 from relayout.backends.torch.modules.loading import compile_program  # noqa: E402
 from relayout.backends.torch.program.program import Program  # noqa: E402
+from relayout.backends.torch.providers.clock import cpu_clock  # noqa: E402
 from relayout.backends.torch.providers.prices import Price, Prices  # noqa: E402
+from relayout.backends.torch.runtime.inductor import FrozenForward  # noqa: E402
 from tests.rewrite.rewriting import parse  # noqa: E402
 
 MODEL = """
@@ -62,3 +69,28 @@ def test_a_frozen_module_computes_what_its_nodes_do(monkeypatch: pytest.MonkeyPa
     np.testing.assert_allclose(model(x)["y"], expected, rtol=1e-5, atol=1e-5)
     forward = model.forward
     assert not forward.has_failed  # type: ignore[attr-defined]
+
+
+def test_all_of_inductor_freezes_while_the_first_call_compiles() -> None:
+    """Which tensors are constants is decided where options of torch.compile are not known."""
+    seen: list[bool] = []
+
+    def forward(_w: object, x: object) -> object:
+        seen.append(settings.freezing)
+        return x
+
+    frozen_forward = FrozenForward(forward)
+    frozen_forward.frozen = lambda w: partial(forward, w)  # type: ignore[method-assign]
+    weights = SimpleNamespace(device="cpu")
+    assert [frozen_forward(weights, 1), frozen_forward(weights, 2)] == [1, 2]
+    assert seen == [True, False]
+
+
+@pytest.mark.parametrize(("threads", "clock"), [(1, time.thread_time), (2, time.perf_counter)])
+def test_kernels_of_one_thread_are_timed_on_its_core(threads: int, clock: object) -> None:
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        assert cpu_clock() is clock
+    finally:
+        torch.set_num_threads(before)
