@@ -163,3 +163,22 @@ def test_overlaps_of_boxes_are_shares(tmp_path: Path) -> None:
     inputs = [tensor(name, shape, INT64 if name == "m" else 1) for name, shape in shapes.items()]
     path = save(tmp_path / "a.onnx", [made], inputs, [tensor("y", None, INT64)])
     assert compare(path, path).exact
+
+
+@pytest.mark.parametrize("shape", [(2, 0, 4), (2, 3, 4)])
+def test_axes_that_are_given_are_axes_of_what_is_reduced(
+    tmp_path: Path, shape: tuple[int, ...]
+) -> None:
+    """Of a tensor without elements ONNX Runtime reduces along axes that there are none of."""
+    inputs = [tensor("x", shape), tensor("axes", ("n",), INT64)]
+    outputs = [tensor("y", None)]
+    before = [node("ReduceSum", ["x", "axes"], ["r"]), node("Transpose", ["r"], ["y"])]
+    after = [
+        node("Transpose", ["x"], ["t"]),
+        node("Gather", ["order", "axes"], ["turned"]),
+        node("ReduceSum", ["t", "turned"], ["y"]),
+    ]
+    order = constant("order", [2, 1, 0], np.int64)
+    given = save(tmp_path / "a.onnx", before, inputs, outputs)
+    other = save(tmp_path / "b.onnx", after, inputs, outputs, [order])
+    assert compare(given, other).status != "differs"

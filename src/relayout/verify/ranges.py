@@ -154,6 +154,8 @@ def _places_in(table: int) -> Callable[[onnx.NodeProto, Shapes], Bounds | None]:
     return found
 
 
+REDUCED = (*("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare"),)
+
 RULES: dict[tuple[str, int], Callable[[onnx.NodeProto, Shapes], Bounds | None]] = {
     ("ConstantOfShape", 0): _of(ONE, FEW),
     ("CumSum", 1): _axis,
@@ -174,12 +176,16 @@ RULES: dict[tuple[str, int], Callable[[onnx.NodeProto, Shapes], Bounds | None]] 
     ("OneHot", 0): _depth,
     ("OneHot", 1): _of(TWO, 9),
     ("Pad", 1): _of(NONE, FEW),
+    ("Pad", 3): _axis,
     ("RoiAlign", 2): _places_in(0),
     ("ScatterElements", 1): _along_axis,
     ("ScatterND", 1): _tuples,
     ("Tile", 1): _of(ONE, FEW),
+    ("Slice", 3): _axis,
+    ("Squeeze", 1): _axis,
     ("TensorScatter", 2): _room,
     ("TopK", 1): _count,
+    **{(f"Reduce{kind}", 1): _axis for kind in REDUCED},
 }
 POSITIVE = frozenset((("BatchNormalization", 4), ("Log", 0), ("Sqrt", 0), ("Upsample", 1)))
 """Operands that are not negative."""
