@@ -18,7 +18,7 @@ WIDEST = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Chain:
+class ProductChain:
     """A product, perhaps one that is added to it, and one of what they give."""
 
     first: LibraryGroup
@@ -50,7 +50,7 @@ class Chain:
 class ChainWork(RegionWork):
     """The steps of a chain."""
 
-    chain: Chain
+    chain: ProductChain
 
 
 def with_chains(
@@ -61,7 +61,7 @@ def with_chains(
     A chain stands where its first product does. So what is added to that moves down to it, and the
     second product up, if all that it reads is there.
     """
-    found = _Search(steps, groups, site, least)
+    found = _ChainSearch(steps, groups, site, least)
     taken: set[int] = set()
     works: dict[int, ChainWork] = {}
     for place in range(len(steps)):
@@ -76,7 +76,7 @@ def with_chains(
     ]
 
 
-class _Search:
+class _ChainSearch:
     """Looks for chains; knows which product each step is, and where values are made."""
 
     def __init__(
@@ -95,7 +95,7 @@ class _Search:
             if group is not None and step.nodes == group.nodes and self._is_product(group)
         }
 
-    def chain_at(self, place: int, taken: set[int]) -> Chain | None:
+    def chain_at(self, place: int, taken: set[int]) -> ProductChain | None:
         """The chain whose first product is at a place."""
         first = self.products.get(place)
         if first is None or place in taken:
@@ -105,12 +105,12 @@ class _Search:
             second = None if reader is None or reader in taken else self.products.get(reader)
             if second is None or use.node is not second.anchor or use.idx != 0:
                 continue
-            chain = Chain(first, second, self._added_to(first, taken))
+            chain = ProductChain(first, second, self._added_to(first, taken))
             if self._holds(chain, place):
                 return chain
         return None
 
-    def work(self, chain: Chain) -> ChainWork:
+    def work(self, chain: ProductChain) -> ChainWork:
         steps = tuple(self.steps[self.places[group.nodes[-1]]] for group in chain.groups)
         nodes = tuple(node for step in steps for node in step.nodes)
         keys = [GroupWork.of(group).key(self.site) for group in chain.groups]
@@ -129,7 +129,7 @@ class _Search:
         is_plain = added.residual is None and added.activation.is_none
         return added if is_plain and _is_read_once(added.output) else None
 
-    def _holds(self, chain: Chain, place: int) -> bool:
+    def _holds(self, chain: ProductChain, place: int) -> bool:
         first, second = chain.first, chain.second
         widths = (*(group.depth for group in chain.factors), second.width)
         if first.is_conv != second.is_conv or max(widths) > WIDEST:
@@ -145,7 +145,7 @@ class _Search:
         maker = None if value is None else value.producer()
         return maker is None or self.places.get(maker, place) < place
 
-    def _saved(self, chain: Chain) -> int:
+    def _saved(self, chain: ProductChain) -> int:
         """Bytes that are neither written nor read."""
         shape = self.site.shape(chain.first.output) or (0,)
         times = 1 + (not chain.is_middle_kept) + 2 * (chain.added is not None)

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TypeAlias
 
 import torch
 
-Clock: TypeAlias = Callable[[], float]
 
-
-def cpu_clock() -> Clock:
+def cpu_clock() -> Callable[[], float]:
     """Time on its core where torch computes on the calling thread alone, else that on the wall.
 
     What else the machine does hardly shows on the core, and makes any kernel the fastest on the

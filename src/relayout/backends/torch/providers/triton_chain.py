@@ -16,12 +16,12 @@ import onnx_ir as ir
 
 from relayout.backends.torch.program.scope import Scope
 from relayout.backends.torch.program.statements import indented
-from relayout.backends.torch.providers.chains import Chain
+from relayout.backends.torch.providers.chains import ProductChain
 from relayout.backends.torch.providers.library_group import LibraryGroup
 from relayout.backends.torch.providers.orders import LAST, Order, in_order
 from relayout.backends.torch.providers.triton_text import activated, kernel_named, power_of
 
-Given: TypeAlias = tuple[str, str]
+KernelOperand: TypeAlias = tuple[str, str]
 """A parameter of a kernel, and the expression that is given for it."""
 
 HALF = 2
@@ -46,7 +46,7 @@ MOST_STAGES = 3
 class TritonChain:
     """All steps of a chain as one kernel."""
 
-    chain: Chain
+    chain: ProductChain
     tile: ChainTile
     stages: int
 
@@ -72,7 +72,7 @@ class TritonChain:
             scope.bind(chain.first.output, f"{results}[1]")
 
 
-def chain_kernels(chain: Chain, memory: int) -> list[TritonChain]:
+def chain_kernels(chain: ProductChain, memory: int) -> list[TritonChain]:
     """The kernels whose tiles fit into the memory that the threads of a program share."""
     found = []
     for tile in TILES:
@@ -81,7 +81,7 @@ def chain_kernels(chain: Chain, memory: int) -> list[TritonChain]:
     return found
 
 
-def _shared(chain: Chain, tile: ChainTile, stages: int) -> int:
+def _shared(chain: ProductChain, tile: ChainTile, stages: int) -> int:
     """Bytes that the tiles of a program take, of what is read in a loop once for each stage."""
     depths = sum(power_of(group.depth) for group in chain.factors)
     ahead = depths + power_of(chain.second.width)
@@ -92,9 +92,9 @@ def _shared(chain: Chain, tile: ChainTile, stages: int) -> int:
 # -- what a kernel is given ------------------------------------------------------------------------
 
 
-def _given(chain: Chain, scope: Scope) -> list[Given]:
+def _given(chain: ProductChain, scope: Scope) -> list[KernelOperand]:
     """The operands in the order of the parameters."""
-    given: list[Given] = []
+    given: list[KernelOperand] = []
     roles = {"added": chain.added, "first": chain.first, "second": chain.second}
     for role, group in roles.items():
         if group is None:
