@@ -113,6 +113,15 @@ def test_kernels_that_round_too_much_make_way_for_plainer_ones(
         compiling.compile_model(model, options)
 
 
+def test_a_module_of_which_nothing_was_compared_is_not_compiled_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given = iter([NumericVerdict("unknown")])
+    monkeypatch.setattr(compiling, "_verdict", lambda *_: next(given))
+    with pytest.raises(relayout.VerificationError):
+        compiling.compile_model(parse(ATTENTION), CompileOptions(inputs=NumericOptions()))
+
+
 def test_the_command_line_writes_what_was_verified(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -14,7 +14,7 @@ from relayout.backends.torch.providers.site import Site
 from relayout.backends.torch.providers.work import GroupWork, RegionWork, borders_of
 
 WIDEST = 256
-"""Rows of so many numbers stay in registers; longer ones are worth a product of their own."""
+"""Rows of so many numbers fit beside each other into a program; longer ones are not tried."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,8 @@ class ChainTile:
 
 
 TILES = (ChainTile(128, 64, 8), ChainTile(128, 32, 8))
-"""The best two of nineteen for the bottlenecks of a ResNet on an H200."""
+"""For bottlenecks of a ResNet on an H200 one of these was the fastest wherever any was faster than
+libraries: of 64 and 128 rows, 32 to 128 columns, 4 and 8 warps, one to three stages."""
 MOST_STAGES = 3
 
 
